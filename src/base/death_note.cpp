@@ -15,7 +15,8 @@
 namespace mgpu {
 namespace {
 
-// All data for writing a death note are static, because a signal handler must not allocate memory.
+// A signal handler must not allocate memory. So prepare_death_note() stores the path and the rank
+// in these variables, and write_death_note() makes the text on the stack.
 constexpr std::size_t kMaxPath = 4096;
 char note_path[kMaxPath];
 std::atomic<bool> has_path{false};

@@ -18,7 +18,7 @@ struct StarGraphShape {
   std::int64_t edges() const { return arms * (path - 1); }
 };
 
-/// A star graph, whose start and goal are the ends of `path`.
+/// A star graph. Its start is the first node of `path`, and its goal is the last one.
 struct StarGraph {
   std::vector<std::int64_t> path{};                            // [l] from the start to the goal
   std::vector<std::pair<std::int64_t, std::int64_t>> edges{};  // [d (l - 1)] in a random order

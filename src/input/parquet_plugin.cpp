@@ -107,7 +107,7 @@ JsonValue struct_at(const arrow::Array& array, std::int64_t i, int depth) {
 }
 
 /// Returns item `i` as the text that Arrow prints for it. value_at() calls this function for dates,
-/// times and all other types without a JSON equivalent.
+/// times and all other types that it does not convert itself.
 JsonValue written_at(const arrow::Array& array, std::int64_t i) {
   const auto scalar = array.GetScalar(i);
   if (!scalar.ok()) throw BadValue{"a value of it cannot be read: " + scalar.status().ToString()};

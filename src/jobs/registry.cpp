@@ -24,7 +24,7 @@ MGPU_JOBS(MGPU_DECLARE)
 
 namespace {
 
-/// Records in `table_of_keys` that the job reads the keys that `add_keys` adds.
+/// Records in `table_of_keys` that the job reads the keys of `add_keys`.
 void note_reader(const JobSpec& job, AddKeys add_keys, KeyTable& table_of_keys) {
   KeyTable group;
   add_keys(group);

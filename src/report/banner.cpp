@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t kLabel = 15;   // column where the text of a line starts
 constexpr std::size_t kWidth = 118;  // width at which the items of a line wrap
 
-/// Formats "label          text", where the text is a list of items. Items beyond column kWidth
-/// continue on new lines, which start in column kLabel.
+/// Formats "label          text", where the text is a list of items. An item that would end beyond
+/// column kWidth begins a new line, at column kLabel.
 std::string labeled(std::string_view label, const std::vector<std::string>& items) {
   std::string text = pad_right(label, kLabel);
   std::size_t column = kLabel;

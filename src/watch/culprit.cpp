@@ -41,8 +41,8 @@ Ranks awaited_by(const RankState& rank, std::span<const RankState> ranks) {
   return awaited;
 }
 
-/// Returns whether a rank that does not hang is in the same collective as `rank`. In that case,
-/// the collective may still be transferring data.
+/// Returns whether a rank that does not hang is in the same collective as `rank`. Then the
+/// collective may still be transferring data.
 bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
                         const std::vector<bool>& hangs) {
   for (const GroupState& call : rank.groups) {

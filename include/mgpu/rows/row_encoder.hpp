@@ -97,8 +97,9 @@ public:
   PromptText encode_prompt(const formats::JsonValue& row);
 
   /// Encodes a row with `completion`, a completion of `prompt`. Both are texts, or both are lists
-  /// of messages. The loss covers the completion. Errors: JsonError for a row that cannot be used;
-  /// the failures of encode().
+  /// of messages, which encode() does not accept. The loss covers the completion.
+  ///
+  /// Errors: JsonError for a row that cannot be used; the failures of encode().
   LearnedText encode_judged(const formats::JsonValue& row);
 
   /// Returns the tokens of a text with the tokenizer's special tokens. The last token is the eos

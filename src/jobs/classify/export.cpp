@@ -49,8 +49,8 @@ std::string time_text(double seconds) {
   return seconds < 0.0 ? "" : report::text_of("%.6f", seconds);
 }
 
-/// Makes the cells of the CSV from a result file. It reads the texts in blocks of kBlockRows rows,
-/// so that only one block is in memory.
+/// Makes the cells of the CSV from a result file. load() reads the texts in blocks of kBlockRows
+/// rows, so that only one block of texts is in memory.
 class LabelRows {
 public:
   explicit LabelRows(const std::filesystem::path& results)

@@ -146,9 +146,9 @@ void LatentCollector::prompt(std::vector<Growing>& trees, std::size_t agent) {
   latents_.read_input();
 }
 
-/// Returns how many children `agent` makes in all from the current paths. shares_of() divides this
-/// number among the paths. It may make more or fewer children, because each path gets at least one
-/// child, and a path that is not divided gets exactly one.
+/// Returns how many children the current paths should get in all from `agent`. The sum of
+/// shares_of() may be larger, because each path gets at least one child. It may be smaller, because
+/// collect.latent.branch_entropy may allow some paths only one child.
 std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent) const {
   const bool has_noise = inputs_.keys.agents.diversity != Diversity::none;
   if (is_last(agent))

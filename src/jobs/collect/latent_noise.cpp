@@ -13,8 +13,9 @@ constexpr unsigned kBitsOfPath = 12;
 constexpr unsigned kBitsOfAgent = 6;
 constexpr unsigned kBitsOfQuestion = 29;
 
-/// The number of draws of a stream that are reserved for each kind of noise (0: temperature, 1:
-/// noise) in each step. A state with more elements would share draws with the next kind.
+/// In each step, this many draws of the stream are reserved for each kind of noise: kind 0 for
+/// Diversity::temperature, and kind 1 for Diversity::noise. A state with more than kDrawsOfNoise -
+/// kOfNormals elements would also use draws of the next kind.
 constexpr std::uint64_t kDrawsOfNoise = std::uint64_t{1} << 20;
 
 // Indices of draws within the kDrawsOfNoise draws of one kind of noise in one step. The normal

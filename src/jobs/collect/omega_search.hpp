@@ -62,7 +62,7 @@ public:
   std::vector<Solution> paths() const;
 
   /// Returns the tree. It has a node for each state, and a node with the answer at the end of each
-  /// path of paths(). The parent of a node is the longest state with which the node's steps begin.
+  /// path of paths(). The parent of a node is the longest other state with which its steps begin.
   StepTree tree() const;
 
 private:

@@ -69,7 +69,7 @@ private:
   std::int64_t pages_of(std::int64_t tokens) const {
     return (tokens + page_tokens_ - 1) / page_tokens_;
   }
-  /// Returns the number of pages of a path that it shares with no other path.
+  /// Returns the number of pages that a path shares with no other path.
   std::int64_t own() const { return pages_of(length_) - branched_at_; }
   std::int64_t shared() const {
     std::int64_t pages = 0;

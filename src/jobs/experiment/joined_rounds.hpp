@@ -37,8 +37,8 @@ std::filesystem::path path_of(const StageInput& input,
 std::filesystem::path path_for_plan(const StageInput& input,
                                     const std::map<std::size_t, std::string>& directories);
 
-/// Writes the files with the rows of several rounds that `stage` reads, unless they exist. Each
-/// file has the rows in the order of the rounds.
+/// Writes the files that `stage` reads and that join the rows of several rounds, unless they exist.
+/// Each file has the rows in the order of the rounds.
 /// Ranks:  local.
 /// Errors: Failure E603 if the file of a round cannot be read; E601, E602 about the new file.
 void join_rounds(const Stage& stage, const std::map<std::size_t, std::string>& directories);

@@ -10,12 +10,12 @@
 #include "changed_logits.hpp"
 #include "online_logits.hpp"
 
-// Shapes in this header: N = all rows, K = candidates.
+// Shapes in this header: N = rows of a draw, K = candidates.
 namespace mgpu::lm {
 
 /// The numbers from which divergence_of() computes the KL divergence between the distributions with
-/// and without offsets of N draws. The offsets are added to the logits of K candidate tokens.
-/// Logits and offsets are divided by the temperature.
+/// and without offsets, for each row of a draw. The offsets are added to the logits of K candidate
+/// tokens. Logits and offsets are divided by the temperature.
 struct OffsetSums {
   OnlineLogits rest;      // sums over all tokens that are not candidates; best_ids is empty
   at::Tensor candidates;  // [N, K] float32: logits without offsets; -infinity: not seen yet

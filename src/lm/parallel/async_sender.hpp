@@ -15,7 +15,7 @@
 namespace mgpu::lm {
 
 /// Sends tensors to one other rank from a separate thread, so that the caller of put() need not
-/// wait until the other rank receives a tensor.
+/// wait until the other rank receives the tensor.
 class AsyncSender {
 public:
   /// Starts the thread. Other code must not use the communicator while this object exists. The

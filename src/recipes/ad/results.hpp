@@ -46,7 +46,7 @@ EvaluationResult seal_results(run::RunContext& run, const ad::Environment& envir
                               const FinalEvaluation& evaluation, const TrainCurves& curves,
                               std::int64_t steps);
 
-/// The data from which the results of a finished training are computed.
+/// The data from which the results are computed when training has finished.
 struct TrainVerdict {
   const ad::Environment& environment;
   const ad::HistorySet& histories;  // histories of the algorithm that was distilled

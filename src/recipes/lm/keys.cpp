@@ -17,14 +17,16 @@ bool is_of_rows(const std::string& name) {
          name == "data.labels";
 }
 
-bool is_of_data_path_only(const std::string& name) {
+/// Returns whether the key `name` selects rows to train on. Such a key does not apply to the rows
+/// of data.eval_path.
+bool selects_training_rows(const std::string& name) {
   return name == "data.start" || name == "data.max_samples";
 }
 
 /// Returns whether the key `name`, for which is_of_rows() is true, also applies to the rows of a
 /// built-in data set.
 bool is_of_any_rows(const std::string& name) {
-  return is_of_data_path_only(name) || name == "data.on_bad_row" || name == "data.chat_template";
+  return selects_training_rows(name) || name == "data.on_bad_row" || name == "data.chat_template";
 }
 
 /// Refuses keys about rows (is_of_rows()) that have no rows to apply to.
@@ -33,7 +35,7 @@ void refuse_row_keys(const Config& config) {
   const bool has_rows = datasets::dataset_of(config) != nullptr;
   const bool has_file = !config.is("data.eval_path", "null");
   for (const std::string& name : config.not_default()) {
-    if (!is_of_rows(name) || (has_file && !is_of_data_path_only(name))) continue;
+    if (!is_of_rows(name) || (has_file && !selects_training_rows(name))) continue;
     if (has_rows && is_of_any_rows(name)) continue;
     throw config.problem("E124", name, "`" + name + "` has no meaning without `data.path`",
                          "remove it, or data.path=FILE");

@@ -28,7 +28,7 @@ constexpr std::size_t kColumnBytes = 16;
   throw Failure({"E604", ExitCode::corrupt, "a journaled chunk is damaged: " + what, {}, ""});
 }
 
-/// Returns whether `bytes` is a possible size of `column` in a chunk with `rows` rows.
+/// Returns whether `column` can have `bytes` bytes in a chunk with `rows` rows.
 bool fits(const ColumnSpec& column, std::int64_t rows, std::uint64_t bytes) {
   const auto n = static_cast<std::uint64_t>(rows);
   if (!column.has_lists()) return bytes == n * column.row_bytes();

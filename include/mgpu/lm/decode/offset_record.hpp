@@ -36,7 +36,7 @@ public:
   void clear();
 
 private:
-  /// Where the record has the candidates and offsets of one draw: a row of a Call.
+  /// Where the record stores the candidates and offsets of one draw: a row of a Call.
   struct Place {
     std::size_t call = 0;   // index in calls_
     std::int64_t row = -1;  // -1: the record does not have the draw

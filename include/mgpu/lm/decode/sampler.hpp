@@ -30,7 +30,7 @@ struct SamplingConfig {
 std::int64_t logit_copies(const SamplingConfig& config);
 
 /// Identifies a draw by its sample and its position in the sample. The random numbers of the draw
-/// depend on seed, round, sample and position only.
+/// depend only on these two, SamplingConfig::seed and SamplingConfig::round.
 struct DrawSite {
   std::uint64_t sample = 0;
   std::uint32_t position = 0;             // < 2^24: number of earlier draws with this sample

@@ -73,7 +73,7 @@ public:
   virtual at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) = 0;
 };
 
-/// Takes all tensors of the model `config` from `source`, and returns them as weights.
+/// Takes all tensors of a model with this config from `source`, and returns them as weights.
 LmWeights bind_weights(const LmConfig& config, WeightSource& source);
 
 /// Returns names and shapes of all tensors of a model, for a memory plan or a ParameterArena.
