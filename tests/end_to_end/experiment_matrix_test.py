@@ -1,6 +1,7 @@
 """Job experiment: stage files that are repeated for algorithms, data sets, etas and rounds."""
 import json
 import math
+import pathlib
 import re
 import shutil
 import sys
@@ -232,9 +233,9 @@ class Shipped(program.ProgramTest):
             ended = self.run_to(0, 1, "--plan", config=config, env=self.models_and_questions())
             self.assertIn("stage ", ended.out, config)
 
-    def models_and_questions(self):
+    def models_and_questions(self, train=600, test=20, answer=lambda i: i + 1):
         """Makes a hub cache with a small model for each model of the shipped experiments, and
-        questions of GSM8K. Returns environment variables with their folders."""
+        questions in the form of GSM8K. Returns environment variables with their folders."""
         hub = self.folder / "hub"
         names = {name for path in SHIPPED.glob("pita/models/*/*.yaml")
                  for name in re.findall(r": ([\w-]+/[\w.-]+)}", path.read_text())}
@@ -247,9 +248,9 @@ class Shipped(program.ProgramTest):
                 (model / "refs" / "main").write_text("1")
         questions = self.folder / "gsm8k"
         questions.mkdir(exist_ok=True)
-        for split, rows in (("train", range(1000, 1600)), ("test", range(20))):
+        for split, rows in (("train", range(1000, 1000 + train)), ("test", range(test))):
             (questions / f"{split}.jsonl").write_text("".join(
-                json.dumps({"question": f"What is {i} + 1?", "answer": f"#### {i + 1}"}) + "\n"
+                json.dumps({"question": f"What is {i}?", "answer": f"#### {answer(i)}"}) + "\n"
                 for i in rows))
         return {"HF_HUB_CACHE": str(hub), "GSM8K": str(questions)}
 
@@ -309,6 +310,45 @@ class Shipped(program.ProgramTest):
         rounds = ["judged-sums/latest/pairs.jsonl", "pairs-sums-r1/latest/pairs.jsonl"]
         joined, = stages.glob("pairs-sums-r1/2*/all_rounds_*/pairs.jsonl")
         self.assertEqual(joined.read_bytes(), b"".join((stages / r).read_bytes() for r in rounds))
+
+    def sometimes_right_model(self, variables):
+        """Replaces the models of the hub cache by one that answers 5 or 6 at random."""
+        keys = ("data.synthetic_texts=0", "data.dataset=gsm8k", f"data.gsm8k.path={variables['GSM8K']}",
+                "data.gsm8k.validation_rows=4", "train.max_steps=60", "train.seq_len=128",
+                "train.global_batch_size=16", "run.name=guesses")
+        self.run_to(0, 2, *keys, config=program.TOP / "conf/train/tiny_lm.yaml")
+        trained = self.output / "guesses" / "latest" / "ckpt" / "last"
+        for model in pathlib.Path(variables["HF_HUB_CACHE"]).iterdir():
+            shutil.rmtree(model / "snapshots" / "1")
+            shutil.copytree(trained, model / "snapshots" / "1")
+
+    def test_a_tiny_pita_runs_two_rounds(self):
+        variables = self.models_and_questions(train=20, test=4, answer=lambda i: 5 + i * 7 % 2)
+        self.sometimes_right_model(variables)
+        config = self.copy("pita", data_gsm8k={"path: $GSM8K": "path: $GSM8K, validation_rows: 4"},
+                           answers={"max_new_tokens: 512": "max_new_tokens: 24"},
+                           grpo_train={"max_new_tokens: 512": "max_new_tokens: 24"},
+                           train={"max_steps: 1000": "max_steps: 2", "seq_len: 1024": "seq_len: 128"},
+                           judge_gsm8k={"python3 conf": f"{sys.executable} conf"})
+        job = self.start(2, "experiment.models=[gpt2]", "experiment.etas=[1]", config=config,
+                         env=variables)
+        ended = job.wait(deadline_s=600)
+        self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
+        with h5py.File(self.run_folder("pita") / "results.h5") as file:
+            self.assertEqual(len(file["cells/algorithm"]), 8)
+            self.assertTrue((file["cells/state"].asstr()[:] == "EVAL_COMPLETED").all(),
+                            file["cells/state"].asstr()[:])
+        stages = self.run_folder("pita").parent / "stages"
+        for stage in ("rollouts-gsm8k-gpt2-r1", "ends-gsm8k-gpt2", "guided_ends-gsm8k-gpt2-r1"):
+            file, = (stages / stage).glob("2*/results.h5")
+            self.run_to(0, 1, "--export", "jsonl", str(file.parent), config=None)
+            rows = [json.loads(line) for line in
+                    (file.parent / "results.jsonl").read_text().splitlines()]
+            self.assertEqual({row["reward"] for row in rows}, {0, 1}, stage)
+            for row in rows:
+                number = int(re.search(r"What is (\d+)", row["prompt"])[1])
+                right = f"boxed{{{5 + number * 7 % 2}}}" in row["output"]
+                self.assertEqual(row["reward"], float(right), row)
 
 
 if __name__ == "__main__":

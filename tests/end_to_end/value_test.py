@@ -362,6 +362,31 @@ class Value(value_case.ValueCase):
                                   ("completes nothing", 78, *keys, "generate.max_new_tokens=0")):
             self.assertIn(word, self.generate(1, *more, code=code).err)
 
+    def test_prompts_with_equal_labels_are_left_out(self):
+        rows = value_case.judged_rows(40)
+        rows += [{"token_ids": [1, 2], "completion_ids": [i], "label": 1} for i in range(3, 6)]
+        labels = {}
+        for row in rows:
+            labels.setdefault(tuple(row["token_ids"]), set()).add(row["label"])
+        different = [row for row in rows if len(labels[tuple(row["token_ids"])]) > 1]
+        self.assertLess(len(different), len(rows))
+        every, some, none = (
+            tiny_lm.write_rows(self.folder / name, which) for name, which in
+            (("every.jsonl", rows), ("some.jsonl", different), ("none.jsonl", rows[-3:])))
+        drop = "value.drop_equal_labels=true"
+        self.train(1, f"data.path={some}", f"data.eval_path={some}")
+        golden = self.bytes_of()["ckpt/last/model.safetensors"]
+        for ranks in (1, 2):
+            self.start_over_training()
+            self.train(ranks, f"data.path={every}", f"data.eval_path={every}", drop)
+            self.assertEqual(self.bytes_of()["ckpt/last/model.safetensors"], golden)
+        self.assertIn("no prompt has completions with different labels",
+                      self.train(1, f"data.path={none}", drop, code=65).err)
+        self.assertIn("leaves no row to measure",
+                      self.train(1, f"data.eval_path={none}", drop, code=65).err)
+        self.assertIn("never have equal labels",
+                      self.train(1, drop, "value.data=preferences", code=78).err)
+
     def test_rows_that_cannot_be_learned_are_named(self):
         good = {"token_ids": [1, 2], "completion_ids": [3, 4], "label": 1}
         bad = [good | {"label": 2}, good | {"cut": 2}, good | {"label": "much"},

@@ -9,6 +9,8 @@
 #include <mgpu/rows/json_fields.hpp>
 #include <mgpu/rows/row_problems.hpp>
 
+#include "example_lists.hpp"
+
 namespace mgpu::recipes {
 namespace {
 
@@ -23,28 +25,6 @@ void check(const rows::LearnedText& encoded) {
     throw JsonError("there is nothing to learn in it");
 }
 
-template <class T>
-void append(const std::vector<T>& from, std::vector<T>& to) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
-void append(const lm::Columns& from, lm::Columns& to) {
-  for (const auto& [name, values] : from)
-    append(values, to[name]);
-}
-
-void append(const lm::LmExamples& from, lm::LmExamples& to) {
-  const auto before = static_cast<std::int64_t>(to.ids.size());
-  append(from.ids, to.ids);
-  append(from.is_learned, to.is_learned);
-  for (const std::int64_t end : from.ends)
-    to.ends.push_back(before + end);
-  append(from.token_columns, to.token_columns);
-  append(from.sequence_columns, to.sequence_columns);
-  for (const auto& [name, texts] : from.texts)
-    append(texts, to.texts[name]);
-}
-
 /// Adds all examples of a row, or none. Returns why the row cannot be used, or "" if it can.
 std::string add_examples(const input::Row& row, const LmMethod& method, RowUse use,
                          ExampleEncoder& encoder, lm::LmExamples& examples) {
@@ -54,7 +34,7 @@ std::string add_examples(const input::Row& row, const LmMethod& method, RowUse u
     method.encode(encoder.prepare(row.object), use, encoder, of_row);
     const bool is_whole = std::ssize(of_row.ends) == method.examples_of_row();
     if (method.group_size() > 1 && !is_whole) throw Error("LmMethod: a row gave no whole group");
-    append(of_row, examples);
+    append_examples(of_row, examples);
   });
 }
 

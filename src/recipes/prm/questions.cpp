@@ -11,6 +11,7 @@
 #include <mgpu/base/random_streams.hpp>
 
 #include "loss.hpp"
+#include "recipes/lm/example_lists.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -58,24 +59,6 @@ bool have_different_labels(const lm::LmExamples& examples, std::size_t a, std::s
   return found.size() > 1;
 }
 
-template <class T>
-void append_part(const std::vector<T>& from, std::int64_t begin, std::int64_t end,
-                 std::vector<T>& to) {
-  to.insert(to.end(), from.begin() + begin, from.begin() + end);
-}
-
-void append_solution(const lm::LmExamples& from, std::size_t example, lm::LmExamples& to) {
-  const std::int64_t begin = from.begin(example);
-  const std::int64_t end = from.ends[example];
-  append_part(from.ids, begin, end, to.ids);
-  append_part(from.is_learned, begin, end, to.is_learned);
-  to.ends.push_back(std::ssize(to.ids));
-  for (const auto& [name, values] : from.token_columns)
-    append_part(values, begin, end, to.token_columns[name]);
-  for (const auto& [name, values] : from.sequence_columns)
-    to.sequence_columns[name].push_back(values[example]);
-}
-
 }  // namespace
 
 bool holds_out(const HeldOutPart& part, const std::string& question) {
@@ -97,9 +80,8 @@ void keep_questions(const HeldOutPart& part, lm::LmExamples& examples) {
   const std::vector<std::string>& questions = all.texts.at(kQuestionTexts);
   examples.group_size = all.group_size;
   for (std::size_t example = 0; example < all.size(); ++example) {
-    if (holds_out(part, questions[example]) != part.keeps_held_out) continue;
-    append_solution(all, example, examples);
-    examples.texts[kQuestionTexts].push_back(questions[example]);
+    if (holds_out(part, questions[example]) == part.keeps_held_out)
+      append_example(all, example, examples);
   }
 }
 
@@ -135,8 +117,8 @@ void join_solutions(lm::LmExamples& examples) {
     for (std::size_t i = 0; i < solutions.size() / 2; ++i) {
       const std::size_t worse = solutions[solutions.size() - 1 - i];
       if (!have_different_labels(all, solutions[i], worse)) continue;
-      append_solution(all, solutions[i], examples);
-      append_solution(all, worse, examples);
+      append_example(all, solutions[i], examples);
+      append_example(all, worse, examples);
     }
   }
 }

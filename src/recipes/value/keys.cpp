@@ -79,6 +79,14 @@ void check_preferences(const Config& config) {
                          "value.data=preferences");
 }
 
+void check_equal_labels(const Config& config) {
+  const ValueSettings settings = read_value_settings(config);
+  if (settings.drops_equal_labels && settings.has_pairs)
+    throw config.problem("E124", "value.drop_equal_labels",
+                         "the two completions of a preference never have equal labels",
+                         "value.data=rewards, or value.drop_equal_labels=false");
+}
+
 void check_atoms(const Config& config) {
   const ValueSettings settings = read_value_settings(config);
   const bool is_histogram = settings.head.kind == ValueKind::histogram;
@@ -131,6 +139,11 @@ void add_value_keys(KeyTable& table) {
              .summary = "rows: completions with a number `label`, or preferences with `chosen` "
                         "(label 1) and `rejected` (label 0)",
              .choices = {"rewards", "preferences"}});
+  table.add({.name = "value.drop_equal_labels",
+             .type = KeyType::flag,
+             .default_value = "false",
+             .summary = "true: leave out the rows of each prompt whose labels are all equal, as Q# "
+                        "does"});
   table.add({.name = "value.preference_beta",
              .type = KeyType::number,
              .default_value = "0.0",
@@ -166,7 +179,8 @@ bool has_value_keys(const Config& config) {
 
 void check_value_keys(const Config& config) {
   check_all({[&] { check_value_loss(config); }, [&] { check_atoms(config); },
-             [&] { check_preferences(config); }, [&] { refuse_template(config); }});
+             [&] { check_preferences(config); }, [&] { check_equal_labels(config); },
+             [&] { refuse_template(config); }});
 }
 
 ValueSettings read_value_settings(const Config& config) {
@@ -181,6 +195,7 @@ ValueSettings read_value_settings(const Config& config) {
   for (const auto& [name, kind] : kLosses)
     if (config.is("value.loss", name)) settings.kind = kind;
   settings.has_pairs = config.is("value.data", "preferences");
+  settings.drops_equal_labels = config.flag("value.drop_equal_labels");
   settings.lm_weight = config.number("value.lm_weight");
   settings.preference_beta = config.number("value.preference_beta");
   settings.seed = read_seed(config);

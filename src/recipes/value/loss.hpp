@@ -29,8 +29,9 @@ enum class ValueLossKind : std::uint8_t {
 struct ValueSettings {
   lm::ValueHead head;
   ValueLossKind kind = ValueLossKind::bce;
-  bool has_pairs = false;  // true: rows are preferences with `chosen` and `rejected`
-  double lm_weight = 0.0;  // weight of the cross-entropy of the learned tokens
+  bool has_pairs = false;           // true: rows are preferences with `chosen` and `rejected`
+  bool drops_equal_labels = false;  // true: see drop_equal_labels()
+  double lm_weight = 0.0;           // weight of the cross-entropy of the learned tokens
   // Above 0: the preferred completion of each pair is drawn at random with the Bradley-Terry model.
   double preference_beta = 0.0;
   std::uint64_t seed = 0;  // run.seed, for draws of preferences

@@ -8,6 +8,7 @@
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/json_fields.hpp>
 
+#include "equal_labels.hpp"
 #include "preferences.hpp"
 #include "recipes/lm/examples.hpp"
 #include "recipes/lm/row_numbers.hpp"
@@ -91,7 +92,21 @@ void ValueMethod::encode(const JsonValue& row, RowUse /*use*/, ExampleEncoder& e
     encoder.add_row(row, examples);
     returns = {label_of(row)};
   }
+  if (settings_.drops_equal_labels) examples.texts[kPromptKeys] = {prompt_key_of(examples)};
   leave_out(cut_of(row), examples);
+}
+
+void ValueMethod::complete(std::int64_t /*seq_len*/, RowUse use, lm::LmExamples& examples) const {
+  if (!settings_.drops_equal_labels) return;
+  drop_equal_labels(examples);
+  if (examples.size() > 0) return;
+  throw Failure({"E531",
+                 ExitCode::data,
+                 std::string("no prompt has completions with different labels, so "
+                             "value.drop_equal_labels leaves no row to ") +
+                     (use == RowUse::held_out ? "measure" : "train on"),
+                 {},
+                 "more completions of each prompt, or value.drop_equal_labels=false"});
 }
 
 void ValueMethod::check_files(const Config& config, const std::filesystem::path& folder) const {

@@ -1,0 +1,42 @@
+#include "equal_labels.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "loss.hpp"
+#include "recipes/lm/example_lists.hpp"
+
+namespace mgpu::recipes {
+
+std::string prompt_key_of(const lm::LmExamples& row) {
+  std::string key;
+  const auto prompt = static_cast<std::size_t>(row.prompt_length(0));
+  for (std::size_t i = 0; i < prompt; ++i)
+    key += std::to_string(row.ids[i]) + ' ';
+  return key;
+}
+
+void drop_equal_labels(lm::LmExamples& examples) {
+  const lm::LmExamples all = std::exchange(examples, {});
+  examples.group_size = all.group_size;
+  const std::vector<std::string>& prompts = all.texts.at(kPromptKeys);
+  const std::vector<double>& labels = all.sequence_columns.at(kReturnColumn);
+  std::map<std::string, std::pair<double, double>> ranges;  // lowest and highest label of a prompt
+  for (std::size_t example = 0; example < all.size(); ++example) {
+    const double label = labels[example];
+    auto& [lowest, highest] = ranges.try_emplace(prompts[example], label, label).first->second;
+    lowest = std::min(lowest, label);
+    highest = std::max(highest, label);
+  }
+  for (std::size_t example = 0; example < all.size(); ++example) {
+    const auto& [lowest, highest] = ranges.at(prompts[example]);
+    if (lowest < highest) append_example(all, example, examples);
+  }
+  examples.texts.erase(kPromptKeys);
+}
+
+}  // namespace mgpu::recipes
