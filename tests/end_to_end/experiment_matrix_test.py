@@ -271,10 +271,10 @@ class Shipped(program.ProgramTest):
     def test_a_small_star_graph_follows_the_closed_form(self):
         command = {"python3 conf": f"{sys.executable} conf"}
         config = self.copy("star_graph", start={"max_steps: 1000": "max_steps: 600"},
-                           reference={"max_steps: 600": "max_steps: 400"},
+                           reference={"max_steps: 1500": "max_steps: 600"},
                            value={"max_steps: 800": "max_steps: 400"},
                            grpo_train={"max_steps: 200": "max_steps: 10", **command},
-                           dpo_train={"max_steps: 150": "max_steps: 10"})
+                           dpo_train={"max_steps: 200": "max_steps: 10"})
         job = self.start(2, "experiment.algorithms=[qsharp, grpo, dpo]",
                          "experiment.etas=[0.5]", config=config)
         ended = job.wait(deadline_s=900)

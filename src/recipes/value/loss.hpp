@@ -29,12 +29,12 @@ enum class ValueLossKind : std::uint8_t {
 struct ValueSettings {
   lm::ValueHead head;
   ValueLossKind kind = ValueLossKind::bce;
-  bool has_pairs = false;           // true: rows are preferences with `chosen` and `rejected`
-  bool drops_equal_labels = false;  // true: see drop_equal_labels()
-  double lm_weight = 0.0;           // weight of the cross-entropy of the learned tokens
+  bool has_pairs = false;  // true: rows are preferences with `chosen` and `rejected`
+  double lm_weight = 0.0;  // weight of the cross-entropy of the learned tokens
   // Above 0: the preferred completion of each pair is drawn at random with the Bradley-Terry model.
   double preference_beta = 0.0;
-  std::uint64_t seed = 0;  // run.seed, for draws of preferences
+  std::uint64_t seed = 0;           // run.seed, for draws of preferences
+  bool drops_equal_labels = false;  // true: see drop_equal_labels()
 
   bool draws_preferences() const { return preference_beta > 0.0; }
   bool compares_pairs() const { return kind == ValueLossKind::bradley_terry; }
