@@ -2,6 +2,8 @@
 cannot be used."""
 import json
 import math
+import random
+import shutil
 import signal
 import sys
 
@@ -11,6 +13,7 @@ from recipe_case import RecipeCase
 
 try:
     import h5py
+    import numpy as np
 except ImportError:
     h5py = None
 
@@ -66,6 +69,43 @@ class Dpo(RecipeCase):
         summary = json.loads((self.run_folder("friendly_after") / "summary.json").read_text())
         shown = page_numbers.numbers(pages.block_with("docs/dpo.md", "reward 0.9"))[0]
         self.assertAlmostEqual(summary["results"]["reward"]["value"], shown, delta=page_numbers.LOSS)
+
+    def log_probs(self, model, answers):
+        """Returns the log-probability of each answer to the prompt Q."""
+        ids = {text: i for i, text in enumerate(tiny_lm.CHARACTERS)}
+        rows = tiny_lm.write_rows(self.folder / "scored.jsonl", [
+            {"token_ids": [1, ids["Q"], *(ids[letter] for letter in answer), 2]}
+            for answer in answers])
+        config = self.folder / "score.yaml"
+        config.write_text("schema: 1\njob: generate\nrun: {name: scored}\n")
+        shutil.rmtree(self.output / "scored", ignore_errors=True)
+        self.run_to(0, 1, f"model.path={model}", f"data.path={rows}",
+                    "generate.max_new_tokens=0", config=config)
+        with h5py.File(self.run_folder("scored") / "results.h5") as file:
+            return file["samples/prompt_log_prob"][:]
+
+    def test_rewards_are_those_behind_the_preferences(self):
+        draws = random.Random(5)
+        true = {a + b: draws.gauss(0, 1.5) for a in "abcdef" for b in "abcdef"}
+        pairs = []
+        for _ in range(4000):
+            one, other = draws.sample(sorted(true), 2)
+            if draws.random() > 1 / (1 + math.exp(true[other] - true[one])):
+                one, other = other, one
+            pairs.append({"prompt": "Q", "chosen": one, "rejected": other})
+        data = tiny_lm.write_rows(self.folder / "drawn.jsonl", pairs)
+        model = tiny_lm.make_folder(self.folder / "model")
+        self.run_to(0, 2, "run.name=tiny", "model.init=null", f"model.path={model}",
+                    f"data.path={data}", "data.eval_path=null", "dpo.beta=0.5", "train.seq_len=8",
+                    "train.global_batch_size=128", "train.max_steps=150", "train.learning_rate=3e-3",
+                    "train.eval_every=0", config=self.CONFIG)
+        learned = (self.log_probs(self.run_folder() / "ckpt/last", list(true)) -
+                   self.log_probs(model, list(true)))
+        correlation = np.corrcoef(learned, list(true.values()))[0, 1]
+        self.assertGreater(correlation, 0.95)
+        # The rewards have the scale of the true ones, too.
+        slope = np.polyfit(list(true.values()), 0.5 * learned, 1)[0]
+        self.assertAlmostEqual(slope, 1, delta=0.25)
 
     def check_right_answers(self, name, row):
         """Compares right answers and votes with the last two cells of a row of the page."""

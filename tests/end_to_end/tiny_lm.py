@@ -22,14 +22,15 @@ def make_folder(folder, family="llama", tokenizer=True, goldens=GOLDENS, templat
         if (goldens / family / name).exists():
             shutil.copy(goldens / family / name, folder / name)
     if tokenizer:
-        (folder / "tokenizer.json").write_text(json.dumps(_tokenizer()))
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer_of_characters()))
         (folder / "tokenizer_config.json").write_text(json.dumps({
             "tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>",
             **({"chat_template": template} if template else {})}))
     return folder
 
 
-def _tokenizer():
+def tokenizer_of_characters():
+    """Returns the content of tokenizer.json: a token for each of CHARACTERS."""
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
              "use_regex": False}
     return {

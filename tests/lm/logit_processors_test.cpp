@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 
 #include "golden_folder.hpp"
 #include "golden_model.hpp"
+#include "lm/decode/changed_logits.hpp"
 #include "toy_guide.hpp"
 
 namespace mgpu::lm {
@@ -150,6 +152,40 @@ TEST(LogitProcessorsTest, ForbiddenCandidatesLeaveTheNextBest) {
     const float log_prob = head.best_logits[n][3].item<float>() - head.log_sums[n].item<float>();
     EXPECT_EQ(drawn[static_cast<std::size_t>(n)].log_prob, log_prob);
   }
+}
+
+/// Returns the bits of float32 values.
+std::vector<std::int32_t> bits_of(const at::Tensor& values) {
+  const at::Tensor bits = values.contiguous().view(at::kInt).flatten();
+  return {bits.const_data_ptr<std::int32_t>(), bits.const_data_ptr<std::int32_t>() + bits.numel()};
+}
+
+TEST(LogitProcessorsTest, LogitsOfOtherTokensKeepTheirBits) {
+  constexpr std::int64_t kFirst = 40;
+  at::manual_seed(3);
+  const at::Tensor before = at::randn({3, 16}) * 30.0;
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> special{-0.0F, 0.0F, 1e-42F, -infinity, infinity, 3e38F};
+  for (std::size_t i = 0; i < special.size(); ++i) {
+    before[0][static_cast<std::int64_t>(i)].fill_(special[i]);
+    before[1][static_cast<std::int64_t>(special.size() - 1 - i)].fill_(special[i]);
+  }
+  const LogitsPiece piece{before.clone(), 1, kFirst};  // rows 1 to 3 of a draw of 4
+  // Some candidates are in other blocks of the vocabulary, and -1 is no candidate.
+  const at::Tensor ids = at::tensor({41, 42, 43, -1, 7, 90, 50, 55, 40, -1, 46, 47}).view({4, 3});
+  add_offsets({ids, at::randn({4, 3}) + 100.0, {}}, piece);
+  const auto old_bits = bits_of(before);
+  const auto new_bits = bits_of(piece.logits);
+  int changed = 0;
+  for (std::size_t i = 0; i < old_bits.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i / 16) + 1;
+    const std::int64_t id = kFirst + static_cast<std::int64_t>(i % 16);
+    if (ids[row].eq(id).any().item<bool>())
+      ++changed;
+    else
+      EXPECT_EQ(new_bits[i], old_bits[i]) << row << " " << id;
+  }
+  EXPECT_EQ(changed, 5);
 }
 
 TEST(LogitProcessorsTest, OffsetsThatCannotBeAreRefused) {
