@@ -172,7 +172,7 @@ TEST(LogitProcessorsTest, LogitsOfOtherTokensKeepTheirBits) {
   }
   const LogitsPiece piece{before.clone(), 1, kFirst};  // rows 1 to 3 of a draw of 4
   // Some candidates are in other blocks of the vocabulary, and -1 is no candidate.
-  const at::Tensor ids = at::tensor({41, 42, 43, -1, 7, 90, 50, 55, 40, -1, 46, 47}).view({4, 3});
+  const at::Tensor ids = at::tensor({41, 42, 43, -1, 7, 90, 50, 55, 49, -1, 46, 47}).view({4, 3});
   add_offsets({ids, at::randn({4, 3}) + 100.0, {}}, piece);
   const auto old_bits = bits_of(before);
   const auto new_bits = bits_of(piece.logits);
@@ -180,10 +180,9 @@ TEST(LogitProcessorsTest, LogitsOfOtherTokensKeepTheirBits) {
   for (std::size_t i = 0; i < old_bits.size(); ++i) {
     const auto row = static_cast<std::int64_t>(i / 16) + 1;
     const std::int64_t id = kFirst + static_cast<std::int64_t>(i % 16);
-    if (ids[row].eq(id).any().item<bool>())
-      ++changed;
-    else
-      EXPECT_EQ(new_bits[i], old_bits[i]) << row << " " << id;
+    const bool is_candidate = ids[row].eq(id).any().item<bool>();
+    EXPECT_EQ(new_bits[i] != old_bits[i], is_candidate) << row << " " << id;
+    changed += is_candidate ? 1 : 0;
   }
   EXPECT_EQ(changed, 5);
 }

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <mgpu/formats/json_value.hpp>
+
 #include "recipes/lm/example_lists.hpp"
 #include "recipes/value/equal_labels.hpp"
 #include "recipes/value/loss.hpp"
@@ -16,23 +18,40 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Returns the example of a row whose completion has the tokens {9, 9}.
+/// Returns an example with this prompt and the completion {9, 9}.
 lm::LmExamples example(std::vector<std::int64_t> prompt, double label) {
   lm::LmExamples row;
+  row.texts[kPromptKeys] = {testing::PrintToString(prompt)};
   row.ids = std::move(prompt);
   row.is_learned.assign(row.ids.size(), 0);
   row.ids.insert(row.ids.end(), {9, 9});
   row.is_learned.insert(row.is_learned.end(), {1, 1});
   row.ends = {std::ssize(row.ids)};
   row.sequence_columns[kReturnColumn] = {label};
-  row.texts[kPromptKeys] = {prompt_key_of(row)};
   return row;
+}
+
+TEST(ValueEqualLabelsTest, PromptsAreComparedAsTheyStandInTheRows) {
+  const auto key = [](const std::string& row) {
+    return prompt_key_of(formats::parse_json_object(row));
+  };
+  EXPECT_EQ(key(R"({"token_ids": [1, 2], "completion_ids": [3], "label": 1})"),
+            key(R"({"token_ids": [1, 2], "completion_ids": [4, 5], "label": 0})"));
+  EXPECT_NE(key(R"({"token_ids": [1, 2]})"), key(R"({"token_ids": [12]})"));
+  EXPECT_EQ(key(R"({"prompt": "a\n", "completion": "\nb"})"),
+            key(R"({"prompt": "a\n", "completion": "c"})"));
+  EXPECT_NE(key(R"({"prompt": "a"})"), key(R"({"prompt": "b"})"));
+  const std::string question = R"({"messages": [{"role": "user", "content": "a"}, )";
+  EXPECT_EQ(key(question + R"({"role": "assistant", "content": "b"}]})"),
+            key(question + R"({"role": "assistant", "content": "c"}]})"));
+  EXPECT_NE(key(question + R"({"role": "assistant", "content": "b"}]})"),
+            key(R"({"messages": [{"role": "user", "content": "b"}, {"role": "assistant"}]})"));
 }
 
 TEST(ValueEqualLabelsTest, PromptsWithDifferentLabelsStayInOrder) {
   lm::LmExamples all;
   append_examples(example({1, 2}, 1.0), all);
-  append_examples(example({12}, 0.25), all);  // other tokens than {1, 2}, and a single row
+  append_examples(example({12}, 0.25), all);  // a single row
   append_examples(example({3}, 0.5), all);
   append_examples(example({4, 4, 4}, 0.0), all);
   append_examples(example({3}, 0.5), all);  // as the row before with this prompt

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by scripts with the arguments [--program P]. They run a configuration on 16 ranks of the
-# cluster, kill a node, and compare the file with that of one rank of this machine.
+# Sourced by scripts with the arguments [--program P]. They run configurations on 16 ranks of the
+# cluster, some while a node is killed, and compare the files with those of one rank of this machine.
 # Sets `top`, `program`, and `made`, a folder that is removed at the end.
 set -euo pipefail
 

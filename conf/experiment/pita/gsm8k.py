@@ -1,8 +1,10 @@
 """This reward command gives 1 to a right answer to a question of GSM8K, and 0 to any other answer.
 
-It judges completions of stored beginnings, which the data set cannot judge (docs/value.md). It
-finds the question in the prompt, and reads the right answers from the folder $GSM8K. It reads and
-writes a JSON object per line, as docs/grpo.md says.
+The data set judges answers to its prompts only, and not completions of stored beginnings
+(docs/value.md). So this command judges both, with the same rule. It finds the question in the
+prompt, and reads the right answers from the folder $GSM8K. The answer is the number in the last
+\\boxed{}, else after the last ####, else the last number. It reads and writes a JSON object per
+line, as docs/grpo.md says.
 """
 import json
 import os
@@ -11,28 +13,40 @@ import re
 import sys
 from fractions import Fraction
 
+NUMBER = re.compile(r"-?(?:\d[\d,]*)?\.?\d+(?:/[1-9]\d*)?")
+QUESTION = re.compile(r"Problem:\n(.*?)\n\nWrite the final answer", re.S)
 
-def number_in(text):
-    """Returns the number in the text, such as 1,200 or 3/4; None if there is no plain number."""
-    plain = re.sub(r"[,$\s\\%]", "", text)
-    return Fraction(plain) if re.fullmatch(r"-?\d+(\.\d+|/[1-9]\d*)?", plain) else None
+
+def numbers_in(text):
+    """Returns the numbers in a text, such as 1,200, .5 or 3/4."""
+    return [Fraction(*map(Fraction, found.replace(",", "").split("/")))
+            for found in NUMBER.findall(text)]
+
+
+def answer_of(completion):
+    """Returns the number that the completion states as its answer; None without a number."""
+    boxes = re.findall(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}", completion)
+    if boxes:
+        found = numbers_in(boxes[-1])
+        return found[0] if found else None
+    found = numbers_in(completion.rsplit("####", 1)[1].split("\n")[0] if "####" in completion
+                       else completion)
+    return found[-1] if found else None
 
 
 def read_answers():
     """Returns the right answer to each question of the training file."""
     file = pathlib.Path(os.environ["GSM8K"]) / "train.jsonl"
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
-    return {row["question"].strip(): number_in(row["answer"].rsplit("####", 1)[1]) for row in rows}
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+    return {row["question"]: answer_of(row["answer"]) for row in rows}
 
 
 def main():
     answers = read_answers()
     for line in sys.stdin:
         row = json.loads(line)
-        expected = [answer for question, answer in answers.items() if question in row["prompt"]]
-        found = re.findall(r"\\boxed\{([^{}]*)\}", row["completion"])
-        answer = number_in(found[-1]) if found else None
-        is_right = answer is not None and expected == [answer]
+        question = QUESTION.search(row["prompt"])[1]
+        is_right = answer_of(row["completion"]) == answers[question]
         print(json.dumps({"row": row["row"], "reward": float(is_right)}), flush=True)
 
 

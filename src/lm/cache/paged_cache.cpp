@@ -55,12 +55,12 @@ PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::Ten
   if (sizes.page_tokens < 1) throw ShapeError("PagedCache: a page of no tokens");
   // There is one allocation for all layers, because the size of each allocation is rounded up to
   // whole huge pages.
-  const at::Tensor all = zeros_of({2 * std::ssize(config.layers), sizes.pages * sizes.page_tokens,
-                                   config.kv_heads, config.head_dim},
-                                  options.dtype(dtype_of(sizes.type)));
+  all_ = zeros_of({2 * std::ssize(config.layers), sizes.pages * sizes.page_tokens, config.kv_heads,
+                   config.head_dim},
+                  options.dtype(dtype_of(sizes.type)));
   for (std::int64_t layer = 0; layer < std::ssize(config.layers); ++layer) {
-    keys_.push_back(all[2 * layer]);
-    values_.push_back(all[2 * layer + 1]);
+    keys_.push_back(all_[2 * layer]);
+    values_.push_back(all_[2 * layer + 1]);
   }
 }
 
@@ -138,7 +138,7 @@ void PagedCache::extend(std::int64_t sequence, std::int64_t tokens) {
   Sequence& it = sequences_[static_cast<std::size_t>(sequence)];
   if (shares_last_page(it)) {
     const std::int64_t own = pool_.take(it.pages.size() > 1 ? *(it.pages.end() - 2) : -1);
-    copy_page(it.pages.back(), own);
+    copy_tokens(it.pages.back(), own, it.length % page_tokens_);
     pool_.give_back(it.pages.back());
     it.pages.back() = own;
   }
@@ -147,14 +147,13 @@ void PagedCache::extend(std::int64_t sequence, std::int64_t tokens) {
     it.pages.push_back(pool_.take(it.pages.empty() ? -1 : it.pages.back()));
 }
 
-void PagedCache::copy_page(std::int64_t from, std::int64_t to) {
-  const auto page = [this](const at::Tensor& pool, std::int64_t index) {
-    return pool.narrow(0, index * page_tokens_, page_tokens_);
+/// Copies the keys and values of the first `tokens` tokens of a page to another page, in all
+/// layers.
+void PagedCache::copy_tokens(std::int64_t from, std::int64_t to, std::int64_t tokens) {
+  const auto of_page = [&](std::int64_t page) {
+    return all_.narrow(1, page * page_tokens_, tokens);  // [2 layers, tokens, G, C]
   };
-  for (std::size_t layer = 0; layer < keys_.size(); ++layer) {
-    page(keys_[layer], to).copy_(page(keys_[layer], from));
-    page(values_[layer], to).copy_(page(values_[layer], from));
-  }
+  of_page(to).copy_(of_page(from));
 }
 
 std::vector<std::int64_t> PagedCache::page_slots(std::int64_t sequence) const {

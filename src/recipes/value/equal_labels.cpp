@@ -7,17 +7,20 @@
 #include <utility>
 #include <vector>
 
+#include <mgpu/rows/json_fields.hpp>
+
 #include "loss.hpp"
 #include "recipes/lm/example_lists.hpp"
 
 namespace mgpu::recipes {
 
-std::string prompt_key_of(const lm::LmExamples& row) {
-  std::string key;
-  const auto prompt = static_cast<std::size_t>(row.prompt_length(0));
-  for (std::size_t i = 0; i < prompt; ++i)
-    key += std::to_string(row.ids[i]) + ' ';
-  return key;
+std::string prompt_key_of(const formats::JsonValue& row) {
+  for (const char* name : {"token_ids", "prompt"})
+    if (const formats::JsonValue* prompt = rows::member_of(row, name))
+      return formats::to_json_line(*prompt);
+  formats::JsonValue::List messages = *row.at("messages").list();
+  messages.pop_back();
+  return formats::to_json_line(messages);
 }
 
 void drop_equal_labels(lm::LmExamples& examples) {

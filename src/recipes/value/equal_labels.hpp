@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/lm/training/lm_windows.hpp>
 
 namespace mgpu::recipes {
@@ -9,9 +10,9 @@ namespace mgpu::recipes {
 /// Key in LmExamples::texts. The text under this key identifies the prompt of an example.
 inline constexpr const char* kPromptKeys = "prompt_key";
 
-/// Returns a text that identifies the prompt of the only example in `row`. Examples have equal
-/// texts if their tokens before the completion are equal.
-std::string prompt_key_of(const lm::LmExamples& row);
+/// Returns a text that identifies the prompt of a row: its `token_ids`, its `prompt`, or all of its
+/// `messages` but the last. ValueMethod must be able to encode the row.
+std::string prompt_key_of(const formats::JsonValue& row);
 
 /// Removes the examples of each prompt whose completions all have the same value in column
 /// kReturnColumn, also if it has a single completion. Also removes the texts kPromptKeys.

@@ -92,7 +92,7 @@ void ValueMethod::encode(const JsonValue& row, RowUse /*use*/, ExampleEncoder& e
     encoder.add_row(row, examples);
     returns = {label_of(row)};
   }
-  if (settings_.drops_equal_labels) examples.texts[kPromptKeys] = {prompt_key_of(examples)};
+  if (settings_.drops_equal_labels) examples.texts[kPromptKeys] = {prompt_key_of(row)};
   leave_out(cut_of(row), examples);
 }
 

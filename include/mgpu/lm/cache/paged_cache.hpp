@@ -95,9 +95,10 @@ private:
 
   const Sequence& get(std::int64_t sequence) const;
   bool shares_last_page(const Sequence& sequence) const;
-  void copy_page(std::int64_t from, std::int64_t to);
+  void copy_tokens(std::int64_t from, std::int64_t to, std::int64_t tokens);
 
   std::int64_t page_tokens_;
+  at::Tensor all_;  // [2 layers, slots, G, C]: keys and values of layer 0, then of layer 1, ...
   std::vector<at::Tensor> keys_;    // one per layer, [slots, G, C]
   std::vector<at::Tensor> values_;  // one per layer, [slots, G, C]
   PagePool pool_;
