@@ -1,4 +1,5 @@
 // Tests that a job parses its keys once, and that nothing it does later reads them again.
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -136,6 +137,55 @@ TEST_F(ReadOnceTest, TrainWithALanguageModel) {
                           {"train.global_batch_size", "2"},
                           {"train.lanes", "2"},
                           {"train.warmup_steps", "0"}}),
+              IsEmpty());
+}
+
+/// A recipe of language models, with a row for it and its own keys.
+struct RecipeCase {
+  std::string recipe;
+  std::string row;
+  Keys keys{};
+};
+
+class RecipesReadOnceTest : public ReadOnceTest, public testing::WithParamInterface<RecipeCase> {};
+
+TEST_P(RecipesReadOnceTest, ReadsEachKeyOnce) {
+  Keys keys = GetParam().keys;
+  keys.insert({{"train.recipe", GetParam().recipe},
+               {"train.seq_len", "12"},
+               {"train.max_steps", "2"},
+               {"train.global_batch_size", "4"},
+               {"train.lanes", "4"},
+               {"train.warmup_steps", "0"}});
+  EXPECT_THAT(read_again("train", GetParam().row, keys), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Recipes, RecipesReadOnceTest,
+    testing::Values(RecipeCase{"dpo", R"({"prompt": "ab", "chosen": "cd", "rejected": "e"})"},
+                    RecipeCase{"kto", R"({"prompt": "ab", "completion": "cd", "label": true})"},
+                    RecipeCase{"reward", R"({"prompt": "ab", "chosen": "cd", "rejected": "e"})"},
+                    RecipeCase{"value", R"({"prompt": "ab", "completion": "cd", "label": 1})"},
+                    RecipeCase{"prm",
+                               R"({"prompt": "ab", "completions": ["c", "d"], "labels": [1, 0]})"},
+                    RecipeCase{"grpo",
+                               R"({"prompt": "ab", "answer": "1"})",
+                               {{"reward.functions", "[regex]"},
+                                {"reward.regex", "a"},
+                                {"grpo.group_size", "2"},
+                                {"grpo.max_new_tokens", "2"}}}),
+    [](const testing::TestParamInfo<RecipeCase>& of_case) { return of_case.param.recipe; });
+
+TEST_F(ReadOnceTest, CollectWithAgents) {
+  std::ofstream(folder_.path() / "agents.json")
+      << R"({"agents": [{"name": "planner", "prompt": "plan {question}."},
+             {"name": "judger", "prompt": "{question} is "}]})";
+  EXPECT_THAT(read_again("collect", R"({"prompt": "abc", "answer": "1"})",
+                         {{"collect.steps", "latent"},
+                          {"collect.num_paths", "2"},
+                          {"collect.latent.steps", "2"},
+                          {"collect.max_new_tokens", "4"},
+                          {"collect.agents.path", folder_.path() / "agents.json"}}),
               IsEmpty());
 }
 

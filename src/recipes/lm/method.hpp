@@ -182,6 +182,12 @@ public:
   /// model's vocabulary. Only rank 0 calls this function.
   virtual MethodData read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const { return {}; }
 
+  /// Checks that the method can continue the trained model in `folder`. It is not called if the
+  /// training begins with random weights.
+  /// Errors: Failure (exit 78) for keys that do not fit this model; errors of reading the folder.
+  virtual void check_start(const Config& /*config*/,
+                           const std::filesystem::path& /*folder*/) const {}
+
   /// Checks that the folders of further models that the method uses, such as a teacher, contain
   /// weights. --plan needs no weights and does not call this function.
   /// Errors: Failure E603 (exit 66) for a folder without weights; other Failures for weights that

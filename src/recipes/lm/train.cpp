@@ -145,6 +145,7 @@ void LmRecipe::check_files() const {
   if (settings.eval_rows && !settings.eval_rows->generated)
     require_file(config, "data.eval_path", settings.eval_rows->path);
   method_->check_files(config, settings.folder);
+  if (!settings.is_fresh) method_->check_start(config, settings.folder);
   require_positions(config, settings, lm::read_lm_config(settings.folder, settings.weights()),
                     "model");
   const std::filesystem::path reference = method_->reference_folder();

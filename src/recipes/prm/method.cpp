@@ -144,8 +144,8 @@ void PrmMethod::complete(std::int64_t /*seq_len*/, RowUse use, lm::LmExamples& e
   if (examples.size() == 0) refuse_lack_of_pairs();
 }
 
-void PrmMethod::check_files(const Config& config, const std::filesystem::path& folder) const {
-  if (config.is("model.path", "null") || !lm::classifies_tokens(folder)) return;
+void PrmMethod::check_start(const Config& config, const std::filesystem::path& folder) const {
+  if (!lm::classifies_tokens(folder)) return;
   const lm::StepHead stored = lm::read_step_head(folder);
   const lm::StepHead& mine = settings_.head;
   if (stored.outputs != mine.outputs)

@@ -57,7 +57,7 @@ public:
   /// Checks that a process reward model in the folder of model.path fits prm.head and the rows.
   /// Errors: Failure E107 (exit 78) if the model has another number of outputs than prm.head, or
   ///         judges steps at another token than the rows need; errors of reading the folder.
-  void check_files(const Config& config, const std::filesystem::path& folder) const override;
+  void check_start(const Config& config, const std::filesystem::path& folder) const override;
 
   const lm::TokenLoss& loss() const override { return loss_; }
   std::optional<lm::ModelHead> head(const lm::LmConfig& model) const override;

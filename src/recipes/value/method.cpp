@@ -109,8 +109,7 @@ void ValueMethod::complete(std::int64_t /*seq_len*/, RowUse use, lm::LmExamples&
                  "more completions of each prompt, or value.drop_equal_labels=false"});
 }
 
-void ValueMethod::check_files(const Config& config, const std::filesystem::path& folder) const {
-  if (config.is("model.path", "null")) return;
+void ValueMethod::check_start(const Config& config, const std::filesystem::path& folder) const {
   const std::optional<lm::ValueHead> stored = lm::read_value_head(folder);
   if (!stored) return;
   lm::ValueHead mine = settings_.head;

@@ -33,7 +33,7 @@ public:
 
   /// Checks that a value model in `folder` has the head that the keys value.* describe.
   /// Errors: Failure E107 (exit 78); those of lm::read_value_head().
-  void check_files(const Config& config, const std::filesystem::path& folder) const override;
+  void check_start(const Config& config, const std::filesystem::path& folder) const override;
 
   const lm::TokenLoss& loss() const override { return loss_; }
   std::optional<lm::ModelHead> head(const lm::LmConfig& model) const override;
