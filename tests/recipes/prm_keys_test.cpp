@@ -144,7 +144,7 @@ protected:
     keys["model.path"] = folder_.path().string();
     const Config config = train(keys);
     const ErrorReport report = report_of_failure(
-        [&] { PrmMethod(read_prm_settings(config)).check_files(config, folder_.path()); });
+        [&] { PrmMethod(read_prm_settings(config)).check_start(config, folder_.path()); });
     if (!report.code.empty()) {
       EXPECT_EQ(report.code, "E107");
       EXPECT_EQ(report.exit, ExitCode::config);
