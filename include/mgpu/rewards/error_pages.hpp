@@ -11,8 +11,7 @@ inline constexpr auto kRewardErrors = std::to_array<ErrorPage>({
     {"E551", "reward command failed",
      "The program of reward.command could not be started, ended, did not answer in time, or wrote "
      "something else than one JSON object per row. This happened with all rows of its first call, "
-     "or "
-     "with three rows in a row. The message has its last words.",
+     "or with three rows in a row. The message has its last words.",
      "Run the command by hand with a row such as {\"prompt\": \"a\", \"completion\": \"b\", "
      "\"answer\": \"c\"}. It has to write {\"reward\": 1.0} on one line and flush it."},
     {"E552", "reward file that cannot be used",
