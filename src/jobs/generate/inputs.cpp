@@ -49,10 +49,10 @@ void add_model(const char* key, std::optional<std::uint32_t> fingerprint, Genera
 }
 
 /// Cuts the completion of the row at a random token, and appends the part before the cut to the
-/// prompt. This part is shorter than generate.max_new_tokens. It never has all tokens of the
-/// completion. If the completion ends with a stop token, the token before it also stays after the
-/// cut. A row whose `completion_ids` are not a list of ids of the vocabulary gets the status
-/// bad_row.
+/// prompt. This part has at least one token, and fewer than the completion and
+/// generate.max_new_tokens. It is empty if the completion is too short for such a part. If the
+/// completion ends with a stop token, the token before it also stays after the cut. A row whose
+/// `completion_ids` are not a list of ids of the vocabulary gets the status bad_row.
 void begin_completion(const input::Row& row, const GenerateInputs& inputs, std::uint64_t number,
                       rows::EncodedPrompt& prompt) {
   std::vector<std::int64_t> ids;
@@ -74,7 +74,7 @@ void begin_completion(const input::Row& row, const GenerateInputs& inputs, std::
   const std::int64_t begins =
       std::min(std::ssize(ids) - (is_stopped ? 1 : 0), inputs.keys.max_new_tokens);
   const RandomStream draws(inputs.keys.run.seed, kRollIn, 0, number);
-  prompt.begun = begins < 2 ? 0 : draws.below(static_cast<std::uint32_t>(begins), 0);
+  prompt.begun = begins < 2 ? 0 : 1 + draws.below(static_cast<std::uint32_t>(begins - 1), 0);
   prompt.ids.insert(prompt.ids.end(), ids.begin(), ids.begin() + prompt.begun);
 }
 
@@ -169,11 +169,11 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
   OtherModels others;
   if (keys.has_reference())
     others.reference =
-        rows::read_folder_text(world, keys.reference, keys.rows.chat, models).fingerprint;
+        rows::read_folder_tokenizer(world, keys.reference, keys.rows.chat, models).fingerprint;
   if (keys.guide) {
     const std::filesystem::path& folder = keys.guide->folder;
     others.guide.emplace(lm::read_shared_lm_config(world, folder),
-                         rows::read_folder_text(world, folder, {}, models).fingerprint);
+                         rows::read_folder_tokenizer(world, folder, {}, models).fingerprint);
   }
   std::optional<GenerateInputs> inputs;
   cluster::run_together(world, [&] {
@@ -188,10 +188,10 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys) {
   OtherModels others;
   if (keys.has_reference())
-    others.reference = rows::read_folder_text(keys.reference, keys.rows.chat).fingerprint;
+    others.reference = rows::read_folder_tokenizer(keys.reference, keys.rows.chat).fingerprint;
   if (keys.guide)
     others.guide.emplace(lm::read_lm_config(keys.guide->folder),
-                         rows::read_folder_text(keys.guide->folder, {}).fingerprint);
+                         rows::read_folder_tokenizer(keys.guide->folder, {}).fingerprint);
   if (keys.rewards.has_model()) others.judge = rows::reward_fingerprint(keys.rewards);
   if (keys.search) others.search = rows::reward_fingerprint(reward_settings_of(*keys.search));
   return put_together(keys, rows::read_model_rows(config, keys.rows), std::move(others));
