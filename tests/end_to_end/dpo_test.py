@@ -10,6 +10,7 @@ import sys
 import program
 import tiny_lm
 from recipe_case import RecipeCase
+from shipped_experiment import ShippedExperiment
 
 try:
     import h5py
@@ -106,41 +107,6 @@ class Dpo(RecipeCase):
         # The rewards have the scale of the true ones, too.
         slope = np.polyfit(list(true.values()), 0.5 * learned, 1)[0]
         self.assertAlmostEqual(slope, 1, delta=0.25)
-
-    def check_right_answers(self, name, row):
-        """Compares right answers and votes with the last two cells of a row of the page."""
-        results = json.loads((self.run_folder(name) / "summary.json").read_text())["results"]
-        for key, cell in zip(("score", "maj_4"), row[2:], strict=True):
-            self.assertAlmostEqual(100 * results[key]["value"], float(cell.split()[0]), delta=8)
-
-    def run_long(self, *keys, config):
-        ended = self.start(2, *keys, config=config).wait(deadline_s=400)
-        self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
-
-    def test_worked_sums_are_learned_as_on_the_page(self):
-        worked = program.TOP / "conf/examples/worked_sums"
-        start = f"model.path={self.output}/chains/latest/ckpt/last"
-        self.run_long(config=program.TOP / "conf/collect/arithmetic/train.yaml")
-        pairs = []
-        for name in ("answers", "held_out"):
-            self.run_long(start, config=worked / f"{name}.yaml")
-            folder = self.run_folder(f"worked_{name}")
-            self.run_to(0, 1, "--export", "pairs", str(folder), config=None)
-            pairs.append(folder / "pairs.jsonl")
-        start_row, *trained = pages.table("worked sums", program.TOP / "docs/dpo.md")
-        self.check_right_answers("worked_held_out", start_row)
-        for row in trained:
-            weight = row[0]
-            self.run_long(start, f"data.path={pairs[0]}", f"data.eval_path={pairs[1]}",
-                          f"dpo.sft_weight={weight}", f"run.name=weight_{weight}",
-                          config=worked / "dpo.yaml")
-            summary = json.loads((self.run_folder(f"weight_{weight}") / "summary.json").read_text())
-            self.run_long(f"model.path={self.output}/weight_{weight}/latest/ckpt/last",
-                          f"run.name=after_{weight}", config=worked / "held_out.yaml")
-            accuracy = summary["results"]["eval_accuracy"]["value"]
-            self.assertGreater(accuracy, 0.88)
-            self.assertAlmostEqual(accuracy, float(row[1]), delta=0.02)
-            self.check_right_answers(f"after_{weight}", row)
 
     def test_the_example_prints_the_result_of_the_page(self):
         shown = page_numbers.result_of("docs/dpo.md", "pair accuracy")
@@ -253,6 +219,25 @@ class Dpo(RecipeCase):
         path.write_text(path.read_text().replace("yep", "yes"))
         ended = self.train(1, *more)
         self.assertEqual(self.bytes_of(), golden)
+
+
+class WorkedSums(ShippedExperiment):
+
+    def check_right_answers(self, stage, row):
+        """Compares right answers and votes with the last two cells of a row of the page."""
+        results = self.results_of("worked_sums", stage)
+        for key, cell in zip(("score", "maj_4"), row[2:], strict=True):
+            self.assertAlmostEqual(100 * results[key], float(cell.split()[0]), delta=8)
+
+    def test_worked_sums_are_learned_as_on_the_page(self):
+        self.run_experiment("worked_sums")
+        start, alone, both = pages.table("worked sums", program.TOP / "docs/dpo.md")
+        self.check_right_answers("held_out", start)
+        for training, answers, row in (("dpo_alone", "after_alone", alone), ("dpo", "after", both)):
+            accuracy = self.results_of("worked_sums", training)["eval_accuracy"]
+            self.assertGreaterEqual(accuracy, 0.9)
+            self.assertAlmostEqual(accuracy, float(row[1]), delta=0.02)
+            self.check_right_answers(answers, row)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 """Job experiment: stage files that are repeated for algorithms, data sets, etas and rounds."""
 import json
 import math
-import pathlib
 import re
 import shutil
-import sys
 
 import program
 
@@ -14,7 +12,6 @@ except ImportError:
     h5py = None
 
 EXAMPLES = program.TOP / "conf" / "examples"
-SHIPPED = program.TOP / "conf" / "experiment"
 
 FILES = {
     "reference": """schema: 1
@@ -222,133 +219,6 @@ class Matrix(MatrixCase):
             self.output.rename(self.folder / f"outputs{ranks}")
         self.assertEqual(repr(found[0]), repr(found[1]))
         self.assertEqual(repr(found[0]), repr(found[2]))
-
-
-class Shipped(program.ProgramTest):
-
-    def test_every_shipped_experiment_is_planned(self):
-        for config in sorted(SHIPPED.glob("*.yaml")):
-            if not (SHIPPED / config.stem).is_dir():
-                continue  # its stages read outputs of the working directory
-            ended = self.run_to(0, 1, "--plan", config=config, env=self.models_and_questions())
-            self.assertIn("stage ", ended.out, config)
-
-    def models_and_questions(self, train=600, test=20, answer=lambda i: i + 1):
-        """Makes a hub cache with a small model for each model of the shipped experiments, and
-        questions in the form of GSM8K. Returns environment variables with their folders."""
-        hub = self.folder / "hub"
-        names = {name for path in SHIPPED.glob("pita/models/*/*.yaml")
-                 for name in re.findall(r": ([\w-]+/[\w.-]+)}", path.read_text())}
-        self.assertGreater(len(names), 5)
-        for name in names:
-            model = hub / f"models--{name.replace('/', '--')}"
-            if not model.exists():
-                shutil.copytree(EXAMPLES / "tiny_lm" / "model", model / "snapshots" / "1")
-                (model / "refs").mkdir()
-                (model / "refs" / "main").write_text("1")
-        questions = self.folder / "gsm8k"
-        questions.mkdir(exist_ok=True)
-        for split, rows in (("train", range(1000, 1000 + train)), ("test", range(test))):
-            (questions / f"{split}.jsonl").write_text("".join(
-                json.dumps({"question": f"What is {i}?", "answer": f"#### {answer(i)}"}) + "\n"
-                for i in rows))
-        return {"HF_HUB_CACHE": str(hub), "GSM8K": str(questions)}
-
-    def copy(self, name, **changes):
-        """Copies an experiment, with other values in its stage files: {file: {old: new}}."""
-        shutil.copytree(EXAMPLES, self.folder / "conf" / "examples")
-        there = self.folder / "conf" / "experiment"
-        shutil.copytree(SHIPPED, there)
-        for file, values in changes.items():
-            path = there / name / f"{file}.yaml"
-            text = path.read_text()
-            for old, new in values.items():
-                self.assertIn(old, text)
-                text = text.replace(old, new)
-            path.write_text(text)
-        return there / f"{name}.yaml"
-
-    def test_a_small_star_graph_follows_the_closed_form(self):
-        command = {"python3 conf": f"{sys.executable} conf"}
-        config = self.copy("star_graph", start={"max_steps: 1000": "max_steps: 600"},
-                           reference={"max_steps: 1500": "max_steps: 600"},
-                           value={"max_steps: 800": "max_steps: 400"},
-                           grpo_train={"max_steps: 200": "max_steps: 10", **command},
-                           dpo_train={"max_steps: 200": "max_steps: 10"})
-        job = self.start(2, "experiment.algorithms=[qsharp, grpo, dpo]",
-                         "experiment.etas=[0.5]", config=config)
-        ended = job.wait(deadline_s=900)
-        self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
-        with h5py.File(self.run_folder("star_graph") / "results.h5") as file:
-            names = file["cells/algorithm"].asstr()[:].tolist()
-            reward = dict(zip(names, file["cells/reward"][:]))
-            best = dict(zip(names, file["cells/best_reward"][:]))
-        self.assertAlmostEqual(reward["reference_alone"], 0.5, delta=0.03)
-        self.assertAlmostEqual(reward["qsharp"], 0.8808, delta=0.05)
-        self.assertAlmostEqual(reward["qsharp"], best["qsharp"], delta=0.03)
-        for control in ("grpo", "dpo"):
-            self.assertAlmostEqual(reward[control], 0.5, delta=0.04)
-
-    def test_a_tiny_arithmetic_runs_two_rounds(self):
-        steps = {file: {f"max_steps: {old}": "max_steps: 3"}
-                 for file, old in (("qsharp_value_first", 450), ("qsharp_value_later", 900),
-                                   ("pita_value", 300), ("grpo_train", 100), ("proxy", 400))}
-        command = {"python3 conf": f"{sys.executable} conf"}
-        steps["grpo_train"] |= command
-        config = self.copy("arithmetic", **steps, rollouts=command, judged=command,
-                           data_sums={"50, rows: [3600, 100, 1200]": "6, rows: [70, 10, 18]"},
-                           reference={"max_steps: 3000": "max_steps: 100"})
-        job = self.start(2, config=config)
-        ended = job.wait(deadline_s=600)
-        self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
-        with h5py.File(self.run_folder("arithmetic") / "results.h5") as file:
-            cells = list(zip(file["cells/algorithm"].asstr()[:], file["cells/round"].asstr()[:]))
-        guided = [(name, number) for name in ("pita", "qsharp") for number in "01" for _ in range(2)]
-        self.assertEqual(sorted(cells), [("grpo", ""), ("grpo_hf", ""), *guided,
-                                         ("reference_alone", "")])
-        stages = self.run_folder("arithmetic").parent / "stages"
-        rounds = ["judged-sums/latest/pairs.jsonl", "pairs-sums-r1/latest/pairs.jsonl"]
-        joined, = stages.glob("pairs-sums-r1/2*/all_rounds_*/pairs.jsonl")
-        self.assertEqual(joined.read_bytes(), b"".join((stages / r).read_bytes() for r in rounds))
-
-    def sometimes_right_model(self, variables):
-        """Replaces the models of the hub cache by one that answers 5 or 6 at random."""
-        keys = ("data.synthetic_texts=0", "data.dataset=gsm8k", f"data.gsm8k.path={variables['GSM8K']}",
-                "data.gsm8k.validation_rows=4", "train.max_steps=60", "train.seq_len=128",
-                "train.global_batch_size=16", "run.name=guesses")
-        self.run_to(0, 2, *keys, config=program.TOP / "conf/train/tiny_lm.yaml")
-        trained = self.output / "guesses" / "latest" / "ckpt" / "last"
-        for model in pathlib.Path(variables["HF_HUB_CACHE"]).iterdir():
-            shutil.rmtree(model / "snapshots" / "1")
-            shutil.copytree(trained, model / "snapshots" / "1")
-
-    def test_a_tiny_pita_runs_two_rounds(self):
-        variables = self.models_and_questions(train=20, test=4, answer=lambda i: 5 + i * 7 % 2)
-        self.sometimes_right_model(variables)
-        config = self.copy("pita", data_gsm8k={"path: $GSM8K": "path: $GSM8K, validation_rows: 4"},
-                           answers={"max_new_tokens: 512": "max_new_tokens: 24"},
-                           grpo_train={"max_new_tokens: 512": "max_new_tokens: 24"},
-                           train={"max_steps: 1000": "max_steps: 2", "seq_len: 1024": "seq_len: 128"},
-                           judge_gsm8k={"python3 conf": f"{sys.executable} conf"})
-        job = self.start(2, "experiment.models=[gpt2]", "experiment.etas=[1]", config=config,
-                         env=variables)
-        ended = job.wait(deadline_s=600)
-        self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
-        with h5py.File(self.run_folder("pita") / "results.h5") as file:
-            self.assertEqual(len(file["cells/algorithm"]), 8)
-            self.assertTrue((file["cells/state"].asstr()[:] == "EVAL_COMPLETED").all(),
-                            file["cells/state"].asstr()[:])
-        stages = self.run_folder("pita").parent / "stages"
-        for stage in ("rollouts-gsm8k-gpt2-r1", "ends-gsm8k-gpt2", "guided_ends-gsm8k-gpt2-r1"):
-            file, = (stages / stage).glob("2*/results.h5")
-            self.run_to(0, 1, "--export", "jsonl", str(file.parent), config=None)
-            rows = [json.loads(line) for line in
-                    (file.parent / "results.jsonl").read_text().splitlines()]
-            self.assertEqual({row["reward"] for row in rows}, {0, 1}, stage)
-            for row in rows:
-                number = int(re.search(r"What is (\d+)", row["prompt"])[1])
-                right = f"boxed{{{5 + number * 7 % 2}}}" in row["output"]
-                self.assertEqual(row["reward"], float(right), row)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,14 @@ experiment:
 """
 
 
+# A further stage, which some tests add: the value model guides the reference.
+GUIDED = """job: generate
+model: {{path: {output}/reference/latest/ckpt/last}}
+data: {{path: {conf}/pairs/held_out.jsonl, max_samples: 16}}
+generate: {{max_new_tokens: 6, guide: {{path: {output}/value/latest/ckpt/last, eta: 0.5}}}}
+"""
+
+
 def host_bytes():
     """Returns the memory of this machine, or the limit of its control group."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -99,7 +107,7 @@ class ExperimentCase(program.ProgramTest):
     def contents(self):
         """Returns all bytes that must depend on neither ranks nor interruptions."""
         found = {}
-        for name in STAGES:
+        for name in self.states():
             with h5py.File(self.stage(name) / "results.h5") as file:
                 def take(path, item, name=name):
                     if isinstance(item, h5py.Dataset):
@@ -309,6 +317,9 @@ class KilledExperiment(ExperimentCase):
 
     def test_kills_at_any_instant_give_the_same_bytes(self):
         self.write_stages(24)
+        values = {"name": "guided", "output": self.output, "conf": CONF}
+        (self.stages / "guided.yaml").write_text((COMMON + GUIDED).format(**values))
+        self.config.write_text(CONFIG.replace("alone]", "alone, guided]"))
         self.experiment(0, 1)
         expected = self.contents()
         self.start_over()

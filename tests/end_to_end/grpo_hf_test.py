@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import program
+from shipped_experiment import ShippedExperiment
 
 try:
     import h5py
@@ -13,9 +14,11 @@ try:
 except ImportError:
     h5py = None
 
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import pages
+
 CONF = program.TOP / "conf/examples/grpo_hf"
 JUDGED = ("answers.yaml", "pairs.yaml", "judged.yaml", "guided.yaml")  # by the true reward
-CONTROL = ("data.max_samples=20", "train.max_steps=100")
 DEADLINE_S = 600.0  # of one step; an idle machine needs 40 s
 
 
@@ -101,29 +104,62 @@ class GrpoHf(program.ProgramTest):
         self.run_step("value.yaml", f"data.path={rows}", "train.max_steps=30")
         self.assertGreater(self.guided_reward("hf_guided", "generate.num_samples=2"), 0.5)
 
-    def learn_from(self, proxy, name):
-        """Trains with recipe grpo. Returns the mean proxy and true rewards before and after."""
-        before, _ = self.judge(proxy, f"{name}_before")
-        self.run_step("grpo.yaml", proxy, f"run.name={name}")
-        after, _ = self.judge(proxy, f"{name}_after", f"model.path={self.ckpt(name)}")
-        return [(rows["reward_model"].mean(), rows["reward_command"].mean())
-                for rows in (before, after)]
 
-    def test_the_chains_of_the_page_do_what_it_states(self):
-        pairs = self.make_pairs()
-        proxy = self.train_proxy(pairs, "hf_proxy")
-        answers, rho = self.judge(proxy, "hf_judged")
-        self.assertGreaterEqual(len(answers), 500)
+class GrpoHfExperiment(ShippedExperiment):
+
+    def rewards(self, stage):
+        """Returns the mean reward of the proxy, and the mean true reward."""
+        results = self.results_of("grpo_hf", stage)
+        return results["reward_model"], results["reward_command"]
+
+    def unseen_correlation(self):
+        """Returns the rank correlation of both rewards over answers whose texts are in no pair, and
+        the number of these answers."""
+        self.run_to(0, 1, "--export", "jsonl", str(self.stage("grpo_hf", "judged")), config=None)
+        pairs = pandas.read_json(self.stage("grpo_hf", "pairs") / "pairs.jsonl", lines=True)
+        seen = {(row["prompt"], row[key]) for _, row in pairs.iterrows()
+                for key in ("chosen", "rejected")}
+        rows = pandas.read_json(self.stage("grpo_hf", "judged") / "results.jsonl", lines=True)
+        unseen = rows[[(row["prompt"], row["output"]) not in seen for _, row in rows.iterrows()]]
+        rho = [part["reward_model"].rank().corr(part["reward_command"].rank())
+               for part in (rows, unseen)]
+        print(len(rows), rho[0], len(unseen), rho[1])
+        return rho, len(unseen)
+
+    def guided_reward(self):
+        """Trains a value model on the proxy's rewards. Returns the true reward of guided answers."""
+        rows = self.folder / "value_rows.jsonl"
+        judged = self.stage("grpo_hf", "judged") / "results.jsonl"
+        rows.write_text(subprocess.run([sys.executable, CONF / "normalize.py", judged], check=True,
+                                       stdout=subprocess.PIPE, text=True).stdout)
+        model = f"model.path={self.stage('grpo_hf', 'start')}/ckpt/last"
+        for config, key in (("value", f"data.path={rows}"),
+                            ("guided", f"generate.guide.path={self.output}/hf_value/latest/ckpt/last")):
+            path = self.conf / f"examples/grpo_hf/{config}.yaml"
+            ended = self.start(2, model, key, config=path).wait(DEADLINE_S)
+            self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
+        summary = json.loads((self.run_folder("hf_guided") / "summary.json").read_text())
+        return summary["results"]["reward"]["value"]
+
+    def check_table(self, name, *stages):
+        """Compares the mean true rewards of stages with the rows of a table of the page."""
+        rows = pages.table(f"grpo_hf: {name}", program.TOP / "docs/grpo_hf.md")
+        for stage, row in zip(stages, rows, strict=True):
+            self.assertAlmostEqual(self.rewards(stage)[1], float(row[2]), delta=0.08, msg=stage)
+
+    def test_the_proxies_do_what_the_page_states(self):
+        self.run_experiment("grpo_hf")
+        (rho, unseen_rho), unseen = self.unseen_correlation()
         self.assertGreaterEqual(rho, 0.8)
-        before, after = self.learn_from(proxy, "hf_grpo")
+        self.check_table("proxy", "judged", "after")
+        self.check_table("proxy of 20 pairs", "judged_20", "after_20")
+        before, after = self.rewards("judged"), self.rewards("after")
         self.assertGreater(after[0], before[0] + 0.2)
         self.assertGreater(after[1], before[1] + 0.01)
-        control = self.train_proxy(pairs, "hf_proxy_20", *CONTROL)
-        before, after = self.learn_from(control, "hf_grpo_20")
+        self.assertGreater(self.guided_reward(), before[1] + 0.05)
+        before, after = self.rewards("judged_20"), self.rewards("after_20")
         self.assertGreater(after[0], before[0] + 0.5)
         self.assertLess(after[1], before[1] - 0.05)
-        self.run_step("value.yaml", f"data.path={self.judged_rows(proxy, 'hf_judged')}")
-        self.assertGreater(self.guided_reward("hf_guided"), before[1] + 0.05)
 
 
 if __name__ == "__main__":

@@ -197,6 +197,12 @@ class RewardModel(program.ProgramTest):
             self.assertEqual(ended.err.count("error[E"), 1, ended.err)
         self.assertIsNone(self.run_folder())
 
+    def test_recipe_reward_names_families_that_it_does_not_train(self):
+        model = self.reward_model("gpt_oss", goldens=tiny_lm.GOLDENS)
+        ended = self.run_to(78, 1, "--check", "model.init=null", f"model.path={model}",
+                            config=program.TOP / "conf/train/reward.yaml")
+        self.assertIn("recipe reward does not train a model of family `gpt_oss`", ended.err)
+
     def test_a_plan_needs_no_weights_of_the_reward_model(self):
         model = self.reward_model("llama")
         (model / "model.safetensors").unlink()

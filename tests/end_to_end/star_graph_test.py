@@ -5,8 +5,13 @@ import math
 import sys
 
 import program
+from shipped_experiment import ShippedExperiment
+
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import pages
 
 CONF = program.TOP / "conf/examples/star_graph"
+PAGE = program.TOP / "docs/star_graph.md"
 
 
 def best_accuracy(right, strength):
@@ -67,18 +72,6 @@ class StarGraph(program.ProgramTest):
                                 f"generate.reference={self.model('star_reference')}", *more)
         return results["score"]["value"], results["kl"]["value"]
 
-    def test_a_short_round_follows_the_closed_form(self):
-        self.run_step("start", "train.max_steps=400")
-        self.run_step("reference", f"model.path={self.model('star_start')}", "train.max_steps=1000")
-        self.draw_paths("data.max_samples=20000")
-        right = self.alone()
-        self.assertAlmostEqual(right, 0.5, delta=0.03)
-        self.train("value", "results", "train.max_steps=400")
-        for algorithm in ("qsharp", "cd"):
-            accuracy, kl = self.guided("star_value", algorithm, 0.5, "data.max_samples=2000")
-            self.assertAlmostEqual(accuracy, best_accuracy(right, 2), delta=0.05)
-            self.assertAlmostEqual(kl, best_kl(right, 0.5) / 3, delta=0.03)
-
     def held_out_error(self, *more):
         """Returns the binary cross-entropy of the value model on held-out paths. The loss also has
         the cross-entropy of tokens, with weight value.lm_weight, so two weights give both."""
@@ -122,8 +115,70 @@ class StarGraph(program.ProgramTest):
     def test_the_whole_page(self):
         self.check_page("run.seed=0")
 
-    def test_the_whole_page_with_another_seed(self):
-        self.check_page("run.seed=1")
+
+class StarGraphExperiment(ShippedExperiment):
+
+    def cells_of(self, *keys):
+        """Runs the experiment. Returns {(algorithm, eta): (reward, KL per token)}; "" is no eta."""
+        self.run_experiment("star_graph", *keys)
+        cells = self.cells("star_graph")
+        return {(algorithm, eta): numbers for algorithm, eta, *numbers in
+                zip(cells["algorithm"], cells["eta"], cells["reward"], cells["kl"])}
+
+    def check_guides(self, cells, algorithms, right, eta, tolerance):
+        for algorithm in algorithms:
+            reward, kl = cells[algorithm, eta]
+            self.assertAlmostEqual(reward, best_accuracy(right, 1 / float(eta)), delta=tolerance)
+            self.assertAlmostEqual(kl, best_kl(right, float(eta)) / 3, delta=0.03)
+
+    def test_a_short_one_follows_the_closed_form(self):
+        self.change("experiment/star_graph", start={"max_steps: 1000": "max_steps: 400"},
+                    reference={"max_steps: 1500": "max_steps: 1000"},
+                    value={"max_steps: 800": "max_steps: 400"},
+                    pita_hard_value={"max_steps: 800": "max_steps: 400"},
+                    grpo_train={"max_steps: 200": "max_steps: 30"})
+        cells = self.cells_of("experiment.algorithms=[qsharp, cd, pita_hard, grpo]",
+                              "experiment.etas=[0.5]")
+        right, _ = cells["reference_alone", ""]
+        self.assertAlmostEqual(right, 0.5, delta=0.03)
+        self.check_guides(cells, ("qsharp", "cd"), right, "0.5", 0.05)
+        self.assertGreater(cells["pita_hard", "0.5"][0], 0.9)
+        accuracy, kl = cells["grpo", ""]
+        self.assertAlmostEqual(accuracy, 0.5, delta=0.04)
+        self.assertGreater(kl, 0.0)
+
+    def check_page_tables(self, cells, seed):
+        """Compares accuracies and KL per token with the tables of the page."""
+        def same(cell, text, delta):
+            if text:
+                self.assertAlmostEqual(cell, float(text.split(", ")[seed]), delta=delta)
+        for eta, _, qsharp, cd, _, kl_qsharp, kl_cd in pages.table("star graph: qsharp and cd", PAGE):
+            for algorithm, shown, kl in (("qsharp", qsharp, kl_qsharp), ("cd", cd, kl_cd)):
+                same(cells[algorithm, eta][0], shown, 0.03)
+                same(cells[algorithm, eta][1], kl, 0.02)
+        for model, eta, _, shown, kl in pages.table("star graph: pita", PAGE):
+            algorithm = model.strip("`").removesuffix(".yaml")
+            same(cells[algorithm, eta][0], shown, 0.03)
+            same(cells[algorithm, eta][1], kl, 0.02)
+        for recipe, shown, _ in pages.table("star graph: controls", PAGE):
+            same(cells[recipe.lower(), ""][0], shown, 0.04)
+
+    def test_another_seed_has_the_numbers_of_the_page(self):
+        cells = self.cells_of("run.seed=1")
+        self.check_page_tables(cells, seed=1)
+        right, _ = cells["reference_alone", ""]
+        self.assertAlmostEqual(right, 0.5, delta=0.03)
+        for eta in ("0.1", "0.5", "1"):
+            self.check_guides(cells, ("qsharp",), right, eta, 0.03)
+        for eta in ("0.5", "1"):
+            self.check_guides(cells, ("cd",), right, eta, 0.02)
+            self.assertAlmostEqual(cells["pita", eta][0], best_accuracy(right, 2 / float(eta)),
+                                   delta=0.03)
+        self.assertGreaterEqual(cells["pita_hard", "1"][0], 0.97)
+        for control in ("grpo", "reinforce", "dpo"):
+            accuracy, kl = cells[control, ""]
+            self.assertAlmostEqual(accuracy, 0.5, delta=0.04)
+            self.assertGreater(kl, 0.01)
 
 
 if __name__ == "__main__":
