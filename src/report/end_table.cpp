@@ -40,7 +40,7 @@ std::string title(const RunSummary& summary) {
   return text + std::string(kTableWidth - std::min(kTableWidth, width_of(text)), '-') + '\n';
 }
 
-std::string remark(const PhaseRow& row, const RunSummary& summary) {
+std::string phase_note(const PhaseRow& row, const RunSummary& summary) {
   const auto given = summary.phase_notes.find(row.phase);
   if (given != summary.phase_notes.end()) return escape_log(given->second);
   if (summary.ranks > 1 && row.ranks_in_it == 1) return text_of("rank %d only", row.max_rank);
@@ -55,10 +55,9 @@ std::string phase_line(const PhaseRow& row, const RunSummary& summary, bool tent
   const bool shown = summary.ranks > 1 && row.max_s - row.min_s > kVisibleSpread * row.mean_s &&
                      m_ss(row.min_s, tenths) != m_ss(row.max_s, tenths);
   if (shown) spread = m_ss(row.min_s, tenths) + " .. " + m_ss(row.max_s, tenths);
-  const std::string words = remark(row, summary);
-  if (!spread.empty() || !words.empty())
-    text += "     " + pad_right(spread, words.empty() ? 0 : 20);
-  if (!words.empty()) text += ' ' + words;
+  const std::string note = phase_note(row, summary);
+  if (!spread.empty() || !note.empty()) text += "     " + pad_right(spread, note.empty() ? 0 : 20);
+  if (!note.empty()) text += ' ' + note;
   return text + '\n';
 }
 

@@ -4,6 +4,7 @@
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/config/config_problem.hpp>
+#include <mgpu/config/key_table.hpp>
 #include <mgpu/formats/hub_cache.hpp>
 #include <mgpu/formats/weight_files.hpp>
 #include <mgpu/rows/folder_facts.hpp>
@@ -120,7 +121,9 @@ void check_model_folder(const Config& config, const fs::path& folder, const std:
   check_model_config(config, folder, key);
   refuse_incomplete_copy(config, folder, key);
   if (formats::has_weight_files(folder)) return;
-  const bool may_be_random = key == "model.path" && read_job_name(config) == "train";
+  const KeySpec* init = config.table().find("model.init");
+  const bool may_be_random =
+      key == "model.path" && init != nullptr && init->is_read_by(read_job_name(config));
   refuse_model(config, key, "the folder has no weights: " + folder.string(),
                may_be_random
                    ? "a training with random weights takes this folder: " + key + "=null " +

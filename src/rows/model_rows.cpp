@@ -17,7 +17,7 @@ namespace {
 /// Returns ModelRows::inputs: the checksums of the rows, the model and the chat template, by key.
 /// Includes the number of ranks that share a tensor-parallel model, because it affects rounding.
 std::map<std::string, std::string> inputs_of(const ModelRowKeys& keys, const input::RowFile& rows,
-                                             const FolderText& text) {
+                                             const FolderTokenizer& text) {
   std::map<std::string, std::string> inputs = {
       {keys.dataset ? "data.dataset" : "data.path", checksum_text(rows.crc())},
       {"model.path", checksum_text(text.fingerprint)},
@@ -28,7 +28,7 @@ std::map<std::string, std::string> inputs_of(const ModelRowKeys& keys, const inp
 }
 
 ModelRows put_together(const Config& config, const ModelRowKeys& keys, lm::LmConfig model,
-                       input::RowFile rows, FolderText text) {
+                       input::RowFile rows, FolderTokenizer text) {
   const std::array crcs{rows.crc(), text.fingerprint, chat_crc(text.files)};
   std::map<std::string, std::string> inputs = inputs_of(keys, rows, text);
   KeptColumns kept(config, keys.keep_columns, rows, keys.options);
@@ -49,7 +49,7 @@ ModelRows read_model_rows(const cluster::Group& world, const Config& config,
                           const ModelRowKeys& keys, lm::ResidentModels* models) {
   input::RowFile rows = input::open_rows(world, keys.options);
   lm::LmConfig model = lm::read_shared_lm_config(world, keys.folder);
-  FolderText text = read_folder_text(world, keys.folder, keys.chat, models);
+  FolderTokenizer text = read_folder_tokenizer(world, keys.folder, keys.chat, models);
   std::optional<ModelRows> read;
   cluster::run_together(world, [&] {
     read.emplace(put_together(config, keys, std::move(model), std::move(rows), std::move(text)));
@@ -60,7 +60,7 @@ ModelRows read_model_rows(const cluster::Group& world, const Config& config,
 ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys) {
   lm::LmConfig model = lm::read_lm_config(keys.folder);
   input::RowFile rows = input::open_rows(keys.options);
-  FolderText text = read_folder_text(keys.folder, keys.chat);
+  FolderTokenizer text = read_folder_tokenizer(keys.folder, keys.chat);
   return put_together(config, keys, std::move(model), std::move(rows), std::move(text));
 }
 

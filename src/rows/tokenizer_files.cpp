@@ -138,8 +138,8 @@ void check_chat_template(const Config& config, const std::filesystem::path& fold
   }
 }
 
-FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
-                            lm::ResidentModels* models) {
+FolderTokenizer read_folder_tokenizer(const std::filesystem::path& folder, const ChatChoice& chat,
+                                      lm::ResidentModels* models) {
   const bool has_weights = formats::has_weight_files(folder);
   return {read_tokenizer_files(folder, chat), has_weights ? model_fingerprint(folder, models) : 0};
 }
@@ -155,9 +155,10 @@ std::optional<TextFiles> read_shared_tokenizer_files(const cluster::Group& world
   return files;
 }
 
-FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
-                            const ChatChoice& chat, lm::ResidentModels* models) {
-  FolderText text;
+FolderTokenizer read_folder_tokenizer(const cluster::Group& world,
+                                      const std::filesystem::path& folder, const ChatChoice& chat,
+                                      lm::ResidentModels* models) {
+  FolderTokenizer text;
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
     text = {read_tokenizer_files(folder, chat), model_fingerprint(folder, models)};

@@ -36,7 +36,7 @@ std::string command_with(const RunContext& run, const std::string& arguments) {
 }
 
 /// The memory that the ranks of a group have for one item, and what fits into it.
-struct Room {
+struct Headroom {
   std::int64_t bytes = 0;  // smallest number of bytes of a rank, if its weights were freed
   std::int64_t paths = 0;  // smallest result of largest_tree(); 0 without trees
 };
@@ -45,11 +45,11 @@ struct Room {
 /// such group exists, returns a command with fewer paths per tree, or advice.
 std::string fitting_command(const RunContext& run, const ModelKeys& keys,
                             const lm::ModelGroup& group, const lm::MemoryDemand& demand,
-                            const BatchNames& names, const Room& room) {
-  const auto fit = lm::fit_memory(group.model().config(), keys.plan, demand, room.bytes,
+                            const BatchNames& names, const Headroom& headroom) {
+  const auto fit = lm::fit_memory(group.model().config(), keys.plan, demand, headroom.bytes,
                                   run.topology.world().size(), group.size() + 1);
   if (fit) return command_with(run, fit_text(keys, fit, names));
-  if (room.paths > 0) return command_with(run, paths_text(room.paths, names));
+  if (headroom.paths > 0) return command_with(run, paths_text(headroom.paths, names));
   return "more ranks and a larger devices.gpus_per_model, of which each has a smaller part of "
          "the model; or a shorter " +
          std::string(names.length_key);
@@ -159,17 +159,17 @@ Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::Mode
   demand.batch_size = 1;
   const cluster::Group& ranks = run.topology.model_group();
   std::string mine;
-  Room room;
+  Headroom headroom;
   cluster::run_together(ranks, [&] {  // this may fail on one rank, as memory is short
     mine = "  rank " + std::to_string(run.topology.world().rank()) + ": " +
            headroom_text(run, group, demand);
-    room = {bytes_without_model(run, group, demand), paths_with_room(run, group, demand)};
+    headroom = {bytes_without_model(run, group, demand), paths_with_room(run, group, demand)};
   });
   ErrorReport report{"E301", ExitCode::out_of_memory, smallest_batch_text(demand, names),
                      ranks.all_gather(std::string_view(mine)), ""};
-  room = {ranks.all_reduce(room.bytes, cluster::ReduceOp::min),
-          ranks.all_reduce(room.paths, cluster::ReduceOp::min)};
-  report.help = fitting_command(run, keys, group, demand, names, room);
+  headroom = {ranks.all_reduce(headroom.bytes, cluster::ReduceOp::min),
+              ranks.all_reduce(headroom.paths, cluster::ReduceOp::min)};
+  report.help = fitting_command(run, keys, group, demand, names, headroom);
   return Failure(std::move(report));
 }
 

@@ -149,7 +149,7 @@ void SessionHost::ended(ExitCode exit) {
 
 /// Shows a note that says how often weights of model folders were dropped from the memory of nodes,
 /// because memory was short. Shows no note if none were dropped. Collective over the run's ranks.
-void SessionHost::tell_of_dropped_weights() {
+void SessionHost::log_dropped_weights() {
   const bool is_first_of_node = run_.topology.node().rank() == 0;
   const auto dropped = run_.topology.world().all_reduce(
       is_first_of_node ? models_.num_dropped() : 0, cluster::ReduceOp::sum);
@@ -161,7 +161,7 @@ void SessionHost::tell_of_dropped_weights() {
 
 SessionsEnd SessionHost::close() {
   show(mailbox_.close());
-  tell_of_dropped_weights();
+  log_dropped_weights();
   const std::int32_t badness =
       run_.topology.world().all_reduce(badness_of(worst_), cluster::ReduceOp::max);
   if (notes_left_out_ > 0)

@@ -41,14 +41,15 @@ struct ModelRows {
 /// files store both matrices, it also compares the matrices, to set LmConfig::stored_head.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: those of open_rows(), read_lm_config(), read_folder_text() and KeptColumns; every rank
+/// Errors: those of open_rows(), read_lm_config(), read_folder_tokenizer() and KeptColumns; every
+/// rank
 ///         throws the same.
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
                           const ModelRowKeys& keys, lm::ResidentModels* models = nullptr);
 
 /// Opens the rows, and reads the files of the model folder, on a single rank. Used by --check and
 /// --plan. If the folder has weights, reads the same parts of them as the overload above.
-/// Errors: those of open_rows(), read_lm_config(), read_folder_text() and KeptColumns.
+/// Errors: those of open_rows(), read_lm_config(), read_folder_tokenizer() and KeptColumns.
 ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
 
 /// Formats a checksum as in run.json: "1a2b3c4d".

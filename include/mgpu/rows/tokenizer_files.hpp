@@ -51,7 +51,7 @@ void check_chat_template(const Config& config, const std::filesystem::path& fold
                          const ChatChoice& chat);
 
 /// Holds the tokenizer files of a model folder, and a checksum of the model and the tokenizer.
-struct FolderText {
+struct FolderTokenizer {
   std::optional<text::TextFiles> files;  // result of read_tokenizer_files()
   std::uint32_t fingerprint = 0;         // result of model_fingerprint()
 };
@@ -60,8 +60,8 @@ struct FolderText {
 /// checksum is 0 if the folder has no weights, because a dry run (--plan) needs no weights. For
 /// `models` see folder_facts().
 /// Errors: those of read_tokenizer_files() and model_fingerprint().
-FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
-                            lm::ResidentModels* models = nullptr);
+FolderTokenizer read_folder_tokenizer(const std::filesystem::path& folder, const ChatChoice& chat,
+                                      lm::ResidentModels* models = nullptr);
 
 /// Reads the tokenizer files of a model folder and computes the checksum of the folder on rank 0.
 /// Broadcasts the files and the checksum to every rank. The folder must have weights. For `models`
@@ -69,8 +69,9 @@ FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoic
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of read_tokenizer_files() and model_fingerprint(); every rank throws the same.
-FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
-                            const ChatChoice& chat, lm::ResidentModels* models = nullptr);
+FolderTokenizer read_folder_tokenizer(const cluster::Group& world,
+                                      const std::filesystem::path& folder, const ChatChoice& chat,
+                                      lm::ResidentModels* models = nullptr);
 
 /// Returns the checksum of `files->chat_template`. Returns 0 if `files` or `files->chat_template`
 /// is nullopt. A template in tokenizer_config.json then applies, if there is one;

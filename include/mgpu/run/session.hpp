@@ -80,7 +80,7 @@ private:
   bool is_screen() const;
   void show(const std::vector<std::string>& packed);
   void show(const Event& event);
-  void tell_of_dropped_weights();
+  void log_dropped_weights();
 
   RunContext& run_;
   cluster::Mailbox mailbox_;

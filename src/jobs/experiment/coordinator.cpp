@@ -95,7 +95,7 @@ void Coordinator::start_ready() {
   }
   while (const auto assignment = schedule_.next())
     begin(*assignment);
-  tell_of_waiting();
+  log_waiting_stages();
   if (schedule_.is_over()) order_all_to_end();
   write_states();
 }
@@ -160,9 +160,9 @@ void Coordinator::begin(const Assignment& assignment) {
 }
 
 /// Adds an event for each stage that waits for memory, at most once per stage.
-void Coordinator::tell_of_waiting() {
+void Coordinator::log_waiting_stages() {
   for (const std::size_t stage : schedule_.waited_for_memory()) {
-    if (!told_of_.insert(stage).second) continue;
+    if (!logged_.insert(stage).second) continue;
     const std::uint64_t bytes = schedule_.rank_bytes(stage);
     const std::lock_guard lock(events_mutex_);
     events_.push_back(

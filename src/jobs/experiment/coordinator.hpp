@@ -55,7 +55,7 @@ private:
   bool reuse_ready();
   bool prepare(std::size_t stage);
   void begin(const Assignment& assignment);
-  void tell_of_waiting();
+  void log_waiting_stages();
   void fail(std::size_t stage, const ErrorReport& report);
   void order_all_to_end();
   std::vector<cluster::RequestServer::Answer> deliver();
@@ -75,7 +75,7 @@ private:
   std::vector<StageOrder> orders_;         // of prepared stages, by stage
   std::map<std::size_t, int> failures_{};  // failures of each stage that was tried again
   std::set<std::size_t> prepared_{};       // stages that prepare() has seen
-  std::set<std::size_t> told_of_{};        // stages with an event of tell_of_waiting()
+  std::set<std::size_t> logged_{};         // stages with an event of log_waiting_stages()
   std::map<int, std::string> outbox_{};    // orders for ranks that have not asked yet
   std::set<int> asking_{};                 // ranks that wait for an order
   std::set<int> has_begun_{};              // ranks that have asked at least once

@@ -105,9 +105,9 @@ store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& cu
   return request;
 }
 
-void show_training(const TrainCurves& curves, const ResultNames& names,
-                   std::span<const ReportedValue> held_out_values, LmPlots plots,
-                   run::JobOutcome& outcome) {
+void add_training_results(const TrainCurves& curves, const ResultNames& names,
+                          std::span<const ReportedValue> held_out_values, LmPlots plots,
+                          run::JobOutcome& outcome) {
   fill_curves(curves, outcome.done, plots);
   const train::StepRow last = curves.step(outcome.done - 1);
   outcome.results = {{"loss", "loss", last.loss, names.loss_unit, 4},

@@ -29,8 +29,8 @@ struct ResultNames {
 /// Adds results, the result line and the page to `outcome`. `outcome.done` must be the number of
 /// finished steps. `plots` must have all data of the page except the curves, which this function
 /// adds.
-void show_training(const TrainCurves& curves, const ResultNames& names,
-                   std::span<const ReportedValue> held_out_values, LmPlots plots,
-                   run::JobOutcome& outcome);
+void add_training_results(const TrainCurves& curves, const ResultNames& names,
+                          std::span<const ReportedValue> held_out_values, LmPlots plots,
+                          run::JobOutcome& outcome);
 
 }  // namespace mgpu::recipes

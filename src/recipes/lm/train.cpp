@@ -222,8 +222,8 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   const ResultNames names{held_out, method_->accuracy(), method_->loss_meaning().unit};
   LmPlots plots = plots_of(*task, settings, names, outcome.done);
   add_samples(world, *task, settings, before, plots);
-  show_training(trainer->curves(), names, trainer->curves().step_values(), std::move(plots),
-                outcome);
+  add_training_results(trainer->curves(), names, trainer->curves().step_values(), std::move(plots),
+                       outcome);
   outcome.inputs.push_back(settings.is_fresh
                                ? std::pair<std::string, std::string>{"model", "random weights"}
                                : rows::model_checksum(folder_crc));

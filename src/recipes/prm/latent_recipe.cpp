@@ -165,8 +165,8 @@ run::JobOutcome LatentPrmRecipe::run(run::RunContext& run) const {
                                     trainer->curves(), trainer->state().steps_done));
   run::JobOutcome outcome = trainer->outcome(ExitCode::done);
   outcome.phase_notes = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
-  show_training(trainer->curves(), result_names(settings_.prm), PrmLoss::reported_values(),
-                latent_plots(settings_, *task, outcome.done), outcome);
+  add_training_results(trainer->curves(), result_names(settings_.prm), PrmLoss::reported_values(),
+                       latent_plots(settings_, *task, outcome.done), outcome);
   return outcome;
 }
 
