@@ -176,6 +176,19 @@ INSTANTIATE_TEST_SUITE_P(
                                 {"grpo.max_new_tokens", "2"}}}),
     [](const testing::TestParamInfo<RecipeCase>& of_case) { return of_case.param.recipe; });
 
+TEST_F(ReadOnceTest, TrainByDistillation) {
+  const MadeInputs teacher;
+  EXPECT_THAT(read_again("train", R"({"prompt": "abc", "completion": "def"})",
+                         {{"train.recipe", "distill"},
+                          {"distill.model", teacher.model()},
+                          {"train.seq_len", "8"},
+                          {"train.max_steps", "2"},
+                          {"train.global_batch_size", "2"},
+                          {"train.lanes", "2"},
+                          {"train.warmup_steps", "0"}}),
+              IsEmpty());
+}
+
 TEST_F(ReadOnceTest, CollectWithAgents) {
   std::ofstream(folder_.path() / "agents.json")
       << R"({"agents": [{"name": "planner", "prompt": "plan {question}."},
@@ -206,6 +219,15 @@ TEST_F(ReadOnceTest, Generate) {
 TEST_F(ReadOnceTest, GenerateThatOnlyScores) {
   EXPECT_THAT(read_again("generate", R"({"prompt": "abc", "id": "x"})",
                          {{"generate.max_new_tokens", "0"}, {"generate.num_samples", "2"}}),
+              IsEmpty());
+}
+
+TEST_F(ReadOnceTest, GenerateWithAReference) {
+  const MadeInputs reference;
+  EXPECT_THAT(read_again("generate", R"({"prompt": "abc", "answer": "1"})",
+                         {{"generate.max_new_tokens", "2"},
+                          {"generate.reference", reference.model()},
+                          {"reward.functions", "[match]"}}),
               IsEmpty());
 }
 

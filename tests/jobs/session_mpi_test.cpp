@@ -267,6 +267,30 @@ TEST_F(SessionTest, OneFailsAndTheOtherIsWhole) {
   world_.barrier();  // the world still works
 }
 
+// Only the failed rank knows of such a failure, so it must end the world.
+TEST_F(SessionTest, ALoneFailureLeavesTheSession) {
+  SessionHost host(run_.context());
+  Session session(
+      host, request_of("s" + std::to_string(world_.rank()), config_of(good_, 1), {world_.rank()}));
+  const auto fails = [](RunContext&) -> JobOutcome {
+    throw cluster::DivergedFailure({"E402", ExitCode::ranks_lost, "late", {}, ""});
+  };
+
+  EXPECT_THROW(session.run(fails), cluster::DivergedFailure);
+  EXPECT_EQ(shown_.failures_of_session("s0"), 0);
+}
+
+TEST_F(SessionTest, TheGroupOfSomeRanksIsMadeOnce) {
+  const std::vector<int> all = ranks_from(0, world_.size());
+  SessionHost host(run_.context());
+  const cluster::Group& first = host.group_of(all);
+  const cluster::Group& alone = host.group_of({world_.rank()});
+
+  EXPECT_EQ(&host.group_of(all), &first);
+  EXPECT_EQ(&host.group_of({world_.rank()}), &alone);
+  EXPECT_EQ(alone.size(), 1);
+}
+
 TEST_F(SessionTest, ADirectoryThatCannotBeOpenedEndsItsSessionOnly) {
   const bool is_low = world_.rank() < world_.size() / 2;
   SessionRequest request = request_of(

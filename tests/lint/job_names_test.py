@@ -23,7 +23,7 @@ ALLOWED = {
 }
 NAMES = ["train", "generate", "teacher", "classify", "ad", "sft", "distill", "grpo", "collect",
          "experiment"]
-MOST_README_LINES = 20
+MOST_README_LINES = 12
 
 
 def found_in(text):

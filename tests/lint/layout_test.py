@@ -12,7 +12,11 @@ FOLDERS = {
 PRIVATE = {"lm": {"families"}}  # without public headers
 FILES_BESIDE = {"store": {"file_numbers.cpp", "file_numbers.hpp"}}  # serve several subfolders
 FILES_OF_JOB = {"README.md", "job.cpp", "keys.cpp", "plan.cpp", "page.cpp", "results.cpp"}
+FILES_OF_ROW_JOB = FILES_OF_JOB | {"inputs.cpp", "work.cpp", "table.cpp"}
 FILES_OF_TRAIN = {"README.md", "job.cpp"}  # its recipes have the others
+ROW_JOBS = {"generate", "teacher", "classify", "collect"}
+FILES_OF_RECIPE = {"CMakeLists.txt", "recipe.cpp", "keys.cpp"}
+RECIPES_WITHOUT_KEYS = {"sft"}
 
 
 def names_in(folder, is_wanted):
@@ -37,6 +41,14 @@ class Layout(unittest.TestCase):
         self.assertGreaterEqual(len(jobs), 6)
         for folder in jobs:
             needed = FILES_OF_TRAIN if folder.name == "train" else FILES_OF_JOB
+            needed = FILES_OF_ROW_JOB if folder.name in ROW_JOBS else needed
+            self.assertLessEqual(needed, names_in(folder, pathlib.Path.is_file), folder.name)
+
+    def test_each_recipe_has_the_same_main_files(self):
+        recipes = [path.parent for path in (TOP / "src/recipes").glob("*/recipe.cpp")]
+        self.assertGreaterEqual(len(recipes), 9)
+        for folder in recipes:
+            needed = FILES_OF_RECIPE - ({"keys.cpp"} if folder.name in RECIPES_WITHOUT_KEYS else set())
             self.assertLessEqual(needed, names_in(folder, pathlib.Path.is_file), folder.name)
 
     def test_the_only_public_header_of_jobs_is_their_interface(self):
