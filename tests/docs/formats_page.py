@@ -53,6 +53,14 @@ class FormatsPage(PageRuns):
                 compared += 1
         self.assertEqual(compared, 35)
 
+    def test_metrics_of_held_out_rows_are_those_of_training(self):
+        for run in ("dpo", "kto", "reward", "value", "prm"):
+            with self.subTest(run=run), h5py.File(self.run_folder(run) / "results.h5") as file:
+                trained = columns_of(file, "metrics/train")
+                for name in ("learning_rate", "grad_norm"):
+                    del trained[name]
+                self.assertEqual(columns_of(file, "metrics/eval"), trained)
+
     def test_results_have_the_keys_that_their_job_reads_and_no_others(self):
         rows = re.findall(r"^\| `(\S+)` \|.*\| ([a-z, ]+) \|$",
                           (pages.TOP / "conf/README.md").read_text(), re.MULTILINE)
