@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include <unistd.h>
+
 #include <mgpu/app/commands.hpp>
 #include <mgpu/app/print_info.hpp>
 #include <mgpu/app/process_time.hpp>
@@ -105,12 +107,20 @@ void give_back(std::optional<StopSignals>& signals) {
   if (const int signal = StopSignals::received(); signal != 0) std::raise(signal);
 }
 
+constexpr const char* kInspectFile = "--inspect-file";  // this program may start itself with this
+
+/// Returns the command that inspects a result file in another process: mgpu_inspect of the build,
+/// or this program if it was copied to a machine without the build.
+std::vector<std::string> inspector() {
+  if (::access(MGPU_INSPECT, X_OK) == 0) return {MGPU_INSPECT};
+  return {"/proc/self/exe", kInspectFile};
+}
+
 /// Runs the program with the arguments of main(), and returns its exit code.
 ExitCode run_program(int argc, char** argv) {
-  constexpr const char* kInspectFile = "--inspect-file";  // the program starts itself with this
   if (argc == 3 && std::string_view(argv[1]) == kInspectFile)
     return static_cast<ExitCode>(store::inspect_file_as_process(argv[2]));
-  store::set_inspector({"/proc/self/exe", kInspectFile});
+  store::set_inspector(inspector());
   std::optional<StopSignals> signals(std::in_place);
   std::signal(SIGPIPE, SIG_IGN);  // the run goes on if the reader of its output goes away
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails with EFBIG, which is reported

@@ -3,6 +3,7 @@ seconds, and leaves no run directory."""
 import json
 import os
 import shutil
+import subprocess
 
 import h5py
 
@@ -152,6 +153,11 @@ class Hostile(GenerateCase):
         ended = self.run_program(1, "--export", "jsonl", self.run_folder(), config=None)
         self.assertEqual(ended.code, 80, ended.out + ended.err)
         self.assertIn("E604", ended.err)
+        # Where mgpu_inspect is missing, the program inspects files itself.
+        inspection = subprocess.run([program.PROGRAM, "--inspect-file", path], check=False,
+                                    stdout=subprocess.PIPE, text=True)
+        self.assertEqual(inspection.returncode, 80)
+        self.assertTrue(inspection.stdout.lstrip("\0").startswith("E604"), inspection.stdout)
 
 
 class DamagedModel(GenerateCase):
