@@ -123,7 +123,6 @@ class GrpoHfExperiment(ShippedExperiment):
         unseen = rows[[(row["prompt"], row["output"]) not in seen for _, row in rows.iterrows()]]
         rho = [part["reward_model"].rank().corr(part["reward_command"].rank())
                for part in (rows, unseen)]
-        print(len(rows), rho[0], len(unseen), rho[1])
         return rho, len(unseen)
 
     def guided_reward(self):
@@ -151,6 +150,8 @@ class GrpoHfExperiment(ShippedExperiment):
         self.run_experiment("grpo_hf")
         (rho, unseen_rho), unseen = self.unseen_correlation()
         self.assertGreaterEqual(rho, 0.8)
+        self.assertGreaterEqual(unseen, 500)
+        self.assertGreater(unseen_rho, 0.3)
         self.check_table("proxy", "judged", "after")
         self.check_table("proxy of 20 pairs", "judged_20", "after_20")
         before, after = self.rewards("judged"), self.rewards("after")

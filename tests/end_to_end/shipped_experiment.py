@@ -45,8 +45,9 @@ class ShippedExperiment(program.ProgramTest):
 
     def results_of(self, experiment, stage):
         """Returns the results of a stage: {name: value}."""
-        summary = json.loads((self.stage(experiment, stage) / "summary.json").read_text())
-        return {name: result["value"] for name, result in summary["results"].items()}
+        summary = json.loads((self.run_folder(experiment) / "summary.json").read_text())
+        return {name.removeprefix(f"{stage}."): result["value"]
+                for name, result in summary["results"].items() if name.startswith(f"{stage}.")}
 
     def cells(self, experiment):
         """Returns the columns of table `cells` of an experiment."""

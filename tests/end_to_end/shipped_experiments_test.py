@@ -12,6 +12,8 @@ class ShippedExperiments(ShippedExperiment):
 
     def test_every_shipped_experiment_is_planned(self):
         for config in sorted((self.conf / "experiment").glob("*.yaml")):
+            if config.stem == "full":
+                continue  # it has no stages
             ended = self.run_to(0, 1, "--plan", config=config, env=self.models_and_questions())
             self.assertIn("stage ", ended.out, config)
 

@@ -134,9 +134,11 @@ class StarGraphExperiment(ShippedExperiment):
     def test_a_short_one_follows_the_closed_form(self):
         self.change("experiment/star_graph", start={"max_steps: 1000": "max_steps: 400"},
                     reference={"max_steps: 1500": "max_steps: 1000"},
+                    rollouts={"max_samples: 40000": "max_samples: 20000"},
+                    evaluation={"split: test": "split: test, max_samples: 2000"},
                     value={"max_steps: 800": "max_steps: 400"},
-                    pita_hard_value={"max_steps: 800": "max_steps: 400"},
-                    grpo_train={"max_steps: 200": "max_steps: 30"})
+                    pita_hard_value={"max_steps: 800": "max_steps: 300"},
+                    grpo_train={"max_steps: 200": "max_steps: 20"})
         cells = self.cells_of("experiment.algorithms=[qsharp, cd, pita_hard, grpo]",
                               "experiment.etas=[0.5]")
         right, _ = cells["reference_alone", ""]
@@ -144,7 +146,7 @@ class StarGraphExperiment(ShippedExperiment):
         self.check_guides(cells, ("qsharp", "cd"), right, "0.5", 0.05)
         self.assertGreater(cells["pita_hard", "0.5"][0], 0.9)
         accuracy, kl = cells["grpo", ""]
-        self.assertAlmostEqual(accuracy, 0.5, delta=0.04)
+        self.assertAlmostEqual(accuracy, 0.5, delta=0.05)
         self.assertGreater(kl, 0.0)
 
     def check_page_tables(self, cells, seed):
