@@ -235,8 +235,8 @@ class WorkedSums(ShippedExperiment):
         self.check_right_answers("held_out", start)
         for training, answers, row in (("dpo_alone", "after_alone", alone), ("dpo", "after", both)):
             accuracy = self.results_of("worked_sums", training)["eval_accuracy"]
-            self.assertGreater(accuracy, 0.86)
-            self.assertAlmostEqual(accuracy, float(row[1]), delta=0.05)
+            self.assertGreaterEqual(accuracy, 0.9)
+            self.assertAlmostEqual(accuracy, float(row[1]), delta=0.04)  # on any processor
             self.check_right_answers(answers, row)
 
 
