@@ -112,18 +112,22 @@ class GrpoHfExperiment(ShippedExperiment):
         results = self.results_of("grpo_hf", stage)
         return results["reward_model"], results["reward_command"]
 
-    def unseen_correlation(self):
-        """Returns the rank correlation of both rewards over answers whose texts are in no pair, and
-        the number of these answers."""
+    def lines_of(self, stage, name):
+        return [json.loads(line) for line in
+                (self.stage("grpo_hf", stage) / name).read_text().splitlines()]
+
+    def correlations(self):
+        """Returns the rank correlation of both rewards over all answers, and over those whose texts
+        are in no pair."""
         self.run_to(0, 1, "--export", "jsonl", str(self.stage("grpo_hf", "judged")), config=None)
-        pairs = pandas.read_json(self.stage("grpo_hf", "pairs") / "pairs.jsonl", lines=True)
-        seen = {(row["prompt"], row[key]) for _, row in pairs.iterrows()
+        seen = {(pair["prompt"], pair[key]) for pair in self.lines_of("pairs", "pairs.jsonl")
                 for key in ("chosen", "rejected")}
-        rows = pandas.read_json(self.stage("grpo_hf", "judged") / "results.jsonl", lines=True)
-        unseen = rows[[(row["prompt"], row["output"]) not in seen for _, row in rows.iterrows()]]
-        rho = [part["reward_model"].rank().corr(part["reward_command"].rank())
-               for part in (rows, unseen)]
-        return rho, len(unseen)
+        answers = self.lines_of("judged", "results.jsonl")
+        self.assertGreaterEqual(len(answers), 500)
+        unseen = [row for row in answers if (row["prompt"], row["output"]) not in seen]
+        self.assertGreater(len(unseen), 50)
+        return [frame["reward_model"].rank().corr(frame["reward_command"].rank())
+                for frame in (pandas.DataFrame(answers), pandas.DataFrame(unseen))]
 
     def guided_reward(self):
         """Trains a value model on the proxy's rewards. Returns the true reward of guided answers."""
@@ -148,10 +152,9 @@ class GrpoHfExperiment(ShippedExperiment):
 
     def test_the_proxies_do_what_the_page_states(self):
         self.run_experiment("grpo_hf")
-        (rho, unseen_rho), unseen = self.unseen_correlation()
-        self.assertGreaterEqual(rho, 0.8)
-        self.assertGreaterEqual(unseen, 500)
-        self.assertGreater(unseen_rho, 0.3)
+        all_answers, unseen = self.correlations()
+        self.assertGreaterEqual(all_answers, 0.8)
+        self.assertGreater(unseen, 0.3)
         self.check_table("proxy", "judged", "after")
         self.check_table("proxy of 20 pairs", "judged_20", "after_20")
         before, after = self.rewards("judged"), self.rewards("after")

@@ -16,7 +16,7 @@ import tiny_lm
 from collect_case import questions
 
 SEED = int(os.environ.get("MGPU_E2E_SEED", "1"))
-KILLS = int(os.environ.get("MGPU_E2E_KILLS", "5"))
+KILLS = int(os.environ.get("MGPU_E2E_KILLS", "6"))
 CONF = program.TOP / "conf"
 
 

@@ -41,9 +41,8 @@ struct ModelRows {
 /// files store both matrices, it also compares the matrices, to set LmConfig::stored_head.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: those of open_rows(), read_lm_config(), read_folder_tokenizer() and KeptColumns; every
-/// rank
-///         throws the same.
+/// Errors: those of open_rows(), read_lm_config(), read_folder_tokenizer() and KeptColumns;
+///         every rank throws the same.
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
                           const ModelRowKeys& keys, lm::ResidentModels* models = nullptr);
 
