@@ -2,9 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "own_tests.hpp"
+#include "quick_exit.hpp"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   mgpu::testing_support::leave_out_tests_of_other_files(argv[0]);
-  return RUN_ALL_TESTS();
+  mgpu::testing_support::end_quickly(RUN_ALL_TESTS());
 }
