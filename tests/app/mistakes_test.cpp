@@ -17,6 +17,7 @@
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 
+#include "support/project_folder.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace mgpu::app {
@@ -52,7 +53,7 @@ protected:
 
   static void copy_model(const fs::path& name) {
     fs::create_directories(fs::absolute(name).parent_path());
-    fs::copy(fs::path(MGPU_SOURCE_DIR) / "conf/examples/tiny_lm/model", name);
+    fs::copy(testing_support::project_folder() / "conf/examples/tiny_lm/model", name);
   }
 
   /// Prints the plan or, if `checks` is true, checks the files that a run needs. Returns the
@@ -286,7 +287,7 @@ constexpr std::array kElsewhere = {
 
 TEST(MistakesElsewhereTest, HaveTheirTests) {
   for (const ElsewhereTested& row : kElsewhere) {
-    std::ifstream file(fs::path(MGPU_SOURCE_DIR) / row.file, std::ios::binary);
+    std::ifstream file(testing_support::project_folder() / row.file, std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(file), {});
     EXPECT_THAT(text, HasSubstr(row.test)) << row.mistake;
   }

@@ -10,6 +10,8 @@
 
 #include <mgpu/app/commands.hpp>
 
+#include "support/project_folder.hpp"
+
 namespace mgpu::app {
 namespace {
 
@@ -20,7 +22,7 @@ std::string plan(const std::string& detail, const std::vector<Override>& overrid
   Options options;
   options.action = Action::plan;
   options.detail = detail;
-  options.config = std::string(MGPU_SOURCE_DIR) + "/conf/train/quickstart.yaml";
+  options.config = (testing_support::project_folder() / "conf/train/quickstart.yaml").string();
   options.overrides = overrides;
   std::ostringstream out;
   EXPECT_EQ(print_plan(options, FileProvider::alone(), out), ExitCode::done);
@@ -94,7 +96,7 @@ std::string refusal(const std::vector<Override>& overrides, ExitCode exit) {
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.exit_code(), exit);
     std::string text = render(failure.report());
-    const std::string source = std::string(MGPU_SOURCE_DIR) + "/";
+    const std::string source = testing_support::project_folder().string() + "/";
     if (const auto at = text.find(source); at != std::string::npos) text.erase(at, source.size());
     return text;
   }

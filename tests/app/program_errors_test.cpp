@@ -11,6 +11,8 @@
 #include <mgpu/app/program_errors.hpp>
 #include <mgpu/base/file_io.hpp>
 
+#include "support/project_folder.hpp"
+
 namespace mgpu::app {
 namespace {
 
@@ -19,7 +21,8 @@ std::set<std::string> used_codes() {
   std::set<std::string> codes;
   const std::regex code(R"(["(]([EW][0-9]{3})[")])");
   for (const char* top : {"src", "include", "kernels"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(MGPU_SOURCE_DIR) / top)) {
+    for (const auto& entry :
+         fs::recursive_directory_iterator(testing_support::project_folder() / top)) {
       if (!entry.is_regular_file() || entry.path().stem() == "error_pages") continue;
       const std::string text = read_file(entry.path());
       for (std::sregex_iterator at(text.begin(), text.end(), code), end; at != end; ++at)

@@ -7,6 +7,7 @@
 #include <mgpu/app/commands.hpp>
 #include <mgpu/cluster/device_choice.hpp>
 
+#include "support/project_folder.hpp"
 #include "tiny_run.hpp"
 
 namespace mgpu::app {
@@ -95,10 +96,11 @@ TEST_F(RunChecksTest, RowsThatTheModelsFolderCannotEncodeFail) {
       folder_.write("rows.jsonl", "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}\n");
   Options options;
   options.config = folder_.write("teacher.yaml", "schema: 1\njob: teacher\n");
-  options.overrides = {{"model.path", std::string(MGPU_SOURCE_DIR) + "/tests/lm/goldens/llama"},
-                       {"data.path", rows},
-                       {"run.output", (folder_.path() / "outputs").string()},
-                       {"devices.backend", "mpi"}};
+  options.overrides = {
+      {"model.path", (testing_support::project_folder() / "tests/lm/goldens/llama").string()},
+      {"data.path", rows},
+      {"run.output", (folder_.path() / "outputs").string()},
+      {"devices.backend", "mpi"}};
 
   EXPECT_EQ(check(options), ExitCode::no_input);
 

@@ -108,10 +108,10 @@ function(mgpu_test name)
   endif()
 endfunction()
 
-# mgpu_tests_alone(<test>...): MGPU_UNITY compiles each of these tests alone, because other tests of
-# the folder have functions or constants of the same names.
-function(mgpu_tests_alone)
-  set_property(TARGET ${ARGN} PROPERTY MGPU_ALONE ON)
+# mgpu_tests_apart(<test>...): MGPU_UNITY compiles these tests together, apart from others of the
+# folder, which have functions or constants of the same names.
+function(mgpu_tests_apart)
+  set_property(TARGET ${ARGN} PROPERTY MGPU_APART "${ARGN}")
 endfunction()
 
 # mgpu_unite_later(<name> <group>): compiles the source of a test together with those of other tests
@@ -131,11 +131,11 @@ function(mgpu_unite_tests)
   set(groups)
   foreach(test IN LISTS tests)
     get_target_property(sources ${test} SOURCES)
-    get_target_property(alone ${test} MGPU_ALONE)
+    get_target_property(apart ${test} MGPU_APART)
     get_target_property(definitions ${test} COMPILE_DEFINITIONS)
     get_target_property(group ${test} MGPU_GROUP)
-    if(sources MATCHES "^[a-z_0-9]+[.]cpp$" AND NOT alone)
-      string(MD5 hash "${group};${definitions}")
+    if(sources MATCHES "^[a-z_0-9]+[.]cpp$")
+      string(MD5 hash "${group};${definitions};${apart}")
       list(APPEND groups ${hash})
       set(group_${hash} "${group}")
       list(APPEND united_${hash} ${test})

@@ -13,11 +13,12 @@
 #include <mgpu/config/config_reader.hpp>
 
 #include "config_test_table.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu {
 namespace {
 
-const fs::path kFolder = fs::path(MGPU_SOURCE_DIR) / "tests/config/config_errors";
+const fs::path kFolder = testing_support::project_folder() / "tests/config/config_errors";
 
 std::vector<fs::path> case_files() {
   std::vector<fs::path> files;

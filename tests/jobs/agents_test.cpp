@@ -14,6 +14,7 @@
 #include <mgpu/base/file_io.hpp>
 
 #include "jobs/collect/agent_tree.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -81,7 +82,7 @@ TEST(AgentsTest, TheShippedFilesAreAccepted) {
   AgentKeys keys;
   keys.method = AgentMethod::text_mas;
   for (const char* name : {"agents.json", "hierarchical.json"}) {
-    const auto path = std::filesystem::path(MGPU_CONF) / "collect" / "latent" / name;
+    const auto path = testing_support::project_folder() / "conf" / "collect" / "latent" / name;
     EXPECT_EQ(parse_agents(path, read_file(path), keys).size(), 4U) << name;
   }
 }

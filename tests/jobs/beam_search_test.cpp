@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "jobs/generate/completions.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -69,7 +70,7 @@ protected:
     return completer.run(prompts, first);
   }
 
-  lm::LanguageModel model_ = lm::LanguageModel::open(std::filesystem::path(MGPU_GOLDENS) / "llama");
+  lm::LanguageModel model_ = lm::LanguageModel::open(testing_support::lm_goldens() / "llama");
   rows::PromptEncoder encoder_ = encoder_of(model_);
   GenerateConfig config_;
   SearchKeys keys_;

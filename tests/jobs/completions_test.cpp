@@ -8,6 +8,7 @@
 
 #include "lm/golden_completion.hpp"
 #include "lm/golden_folder.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using lm::values_of;
 
-const fs::path kGoldens = MGPU_GOLDENS;
+const fs::path kGoldens = testing_support::lm_goldens();
 
 rows::PromptEncoder without_tokenizer(const lm::LanguageModel& model) {
   rows::PromptEncoder::Options options;

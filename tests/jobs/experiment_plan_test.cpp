@@ -16,6 +16,7 @@
 #include "jobs/experiment/job.hpp"
 #include "jobs/experiment/plan_chart.hpp"
 #include "made_experiment.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -28,7 +29,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const fs::path kExamples = MGPU_EXAMPLES;
+const fs::path kExamples = testing_support::project_folder() / "conf/examples";
 const Keys kMatrix = {{"experiment.algorithms", "[qsharp]"},
                       {"experiment.models", "[small, large]"},
                       {"experiment.etas", "[0.5]"},

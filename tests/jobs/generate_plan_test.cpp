@@ -17,6 +17,7 @@
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
 
+#include "support/project_folder.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace mgpu::jobs {
@@ -26,7 +27,7 @@ using testing::Contains;
 using testing::HasSubstr;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-const std::string kLlama = MGPU_GOLDENS "/llama";  // 2 layers
+const std::string kLlama = testing_support::lm_goldens() / "llama";  // 2 layers
 
 using Keys = std::map<std::string, std::string>;
 

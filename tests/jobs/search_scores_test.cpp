@@ -22,6 +22,7 @@
 #include "jobs/generate/search.hpp"
 #include "lm/classifier_writer.hpp"
 #include "made_inputs.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -190,7 +191,7 @@ TEST_F(SearchScoresTest, ACompletionThatCannotBeEncodedHasNoScoreAndOthersKeepTh
 }
 
 TEST_F(SearchScoresTest, ACompletionBeyondTheLearnedPositionsHasNoScore) {
-  lm::write_step_folder(std::filesystem::path(MGPU_GOLDENS) / "gpt2", kDrawn, judge_);
+  lm::write_step_folder(testing_support::lm_goldens() / "gpt2", kDrawn, judge_);
   const auto scores =
       score(keys(StepAggregate::last, 4), {std::string(40, 'a'), std::string(40, 'a'), "a"},
             {std::string(8, 'b'), std::string(9, 'b'), "b"});

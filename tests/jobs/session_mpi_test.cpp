@@ -22,6 +22,7 @@
 #include "app/run_for_test.hpp"
 #include "app/tiny_run.hpp"
 #include "jobs/generate/job.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::run {
 namespace {
@@ -95,8 +96,7 @@ protected:
   /// test counts how often the weights are opened. Ranks: collective.
   std::string make_model() const {
     const std::filesystem::path copy = folder_.path() / "model";
-    if (world_.rank() == 0)
-      std::filesystem::copy(std::filesystem::path(MGPU_GOLDENS) / "llama", copy);
+    if (world_.rank() == 0) std::filesystem::copy(testing_support::lm_goldens() / "llama", copy);
     world_.barrier();
     return copy.string();
   }

@@ -16,6 +16,7 @@
 
 #include "classifier_writer.hpp"
 #include "golden_folder.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -35,7 +36,7 @@ class ClassifierFolderTest
 
 TEST_P(ClassifierFolderTest, IsAFolderOfTheSameModelWithItsHead) {
   const auto& [family, what, architecture] = GetParam();
-  const fs::path source = fs::path(MGPU_GOLDENS) / family;
+  const fs::path source = testing_support::lm_goldens() / family;
   const testing_support::TemporaryFolder folder;
   const LmConfig config = read_lm_config(source);
   TrainableModel model(config, Device{}, 7, {.head = classifier_head(config, what, 3)});
@@ -64,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// Writes config.json of a folder of tests/lm/goldens without the member `architectures`.
 void write_without_architectures(const char* family, const fs::path& folder) {
-  const fs::path source = fs::path(MGPU_GOLDENS) / family / "config.json";
+  const fs::path source = testing_support::lm_goldens() / family / "config.json";
   const JsonValue config = formats::read_json_object(source, 1 << 20);
   JsonValue::Members members;
   for (const auto& [name, value] : *config.members())
@@ -101,7 +102,7 @@ TEST(ClassifierFilesTest, AFolderOfABaseModelKeepsTheNameOfItsFamily) {
 }
 
 TEST(ModelHeadTest, AFolderWithoutTheHeadLeavesItAsTheSeedMadeIt) {
-  const fs::path source = fs::path(MGPU_GOLDENS) / "llama";
+  const fs::path source = testing_support::lm_goldens() / "llama";
   const TrainingOptions options{.head = ModelHead{.outputs = 2, .has_bias = true}};
   const TrainableModel fresh(read_lm_config(source), Device{}, 3, options);
   TrainableModel loaded(read_lm_config(source), Device{}, 3, options);
@@ -119,7 +120,7 @@ TEST(ModelHeadTest, AFolderWithoutTheHeadLeavesItAsTheSeedMadeIt) {
 }
 
 TEST(ModelHeadTest, AHeadOfOtherSizesThanTheFolderHasIsRefused) {
-  const fs::path source = fs::path(MGPU_GOLDENS) / "llama";
+  const fs::path source = testing_support::lm_goldens() / "llama";
   const testing_support::TemporaryFolder folder;
   const LmConfig config = read_lm_config(source);
   const TrainableModel model(config, Device{}, 7,

@@ -18,6 +18,7 @@
 #include <mgpu/lm/parallel/model_group.hpp>
 
 #include "made_folder.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -88,7 +89,7 @@ std::string code_of(const fs::path& folder) {
 }
 
 TEST(FolderReadsTest, EveryFileIsReadOncePerNode) {
-  const fs::path folder = fs::path(MGPU_GOLDENS) / "qwen2";  // two shards and their index
+  const fs::path folder = testing_support::lm_goldens() / "qwen2";  // two shards and their index
   setenv("MGPU_RANKS_PER_NODE", "2", 1);
   const cluster::Topology topology(world(), 1);
   unsetenv("MGPU_RANKS_PER_NODE");
@@ -112,7 +113,7 @@ TEST(FolderReadsTest, EveryFileIsReadOncePerNode) {
 }
 
 TEST(FolderReadsTest, AConfigIsReadByOneRankForAll) {
-  const fs::path folder = fs::path(MGPU_GOLDENS) / "qwen2";
+  const fs::path folder = testing_support::lm_goldens() / "qwen2";
 
   open_calls().begin(folder.string());
   const LmConfig config = read_shared_lm_config(world(), folder);

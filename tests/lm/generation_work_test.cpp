@@ -13,6 +13,7 @@
 #include <mgpu/lm/decode/generator.hpp>
 
 #include "lm/decode/generation_batch.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -48,7 +49,7 @@ private:
 /// Returns the number of tokens in each pass of a run.
 Numbers tokens_of_passes(std::span<const Prompt> prompts, const GenerationConfig& config,
                          const StopText& stop_text = {}) {
-  const fs::path folder = fs::path(MGPU_GOLDENS) / "llama";
+  const fs::path folder = testing_support::lm_goldens() / "llama";
   const LmConfig model_config = read_lm_config(folder);
   Shard shard = whole_model(model_config);
   shard.is_tensor_parallel = true;  // begin_pass() gets the rows of each all-reduce
@@ -62,7 +63,7 @@ Numbers tokens_of_passes(std::span<const Prompt> prompts, const GenerationConfig
 /// Returns the maximum number of cache pages in use.
 std::int64_t most_pages(std::span<const Prompt> prompts, const GenerationConfig& config) {
   constexpr std::int64_t kPages = 64;
-  const LanguageModel model = LanguageModel::open(fs::path(MGPU_GOLDENS) / "llama");
+  const LanguageModel model = LanguageModel::open(testing_support::lm_goldens() / "llama");
   DecodePool pool(model, {kPages, config.page_tokens});
   AdmissionQueue queue(model.config(), prompts, config);
   const StopText stop_text;
@@ -99,7 +100,7 @@ GenerationConfig four_tokens() {
 }
 
 TEST(AdmissionQueueTest, EndedResultsAreCountedAsTheyEnd) {
-  const LmConfig model = read_lm_config(fs::path(MGPU_GOLDENS) / "llama");
+  const LmConfig model = read_lm_config(testing_support::lm_goldens() / "llama");
   const Numbers ids = tokens_from(0, 3);
   const std::vector<Numbers> continuations = {ids, ids};
   const std::vector<Prompt> prompts = {{0, ids, 2}, {2, ids, 1, continuations}, {3, ids, 1}};

@@ -12,6 +12,7 @@
 #include "golden_completion.hpp"
 #include "golden_folder.hpp"
 #include "golden_model.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -24,7 +25,7 @@ std::vector<Prompt> as_prompts(const std::vector<Ids>& ids, std::int64_t num_sam
 }
 
 Ids golden_ids(const std::string& name) {
-  const formats::SafetensorsFile file(fs::path(MGPU_GOLDENS) / "generation.safetensors");
+  const formats::SafetensorsFile file(testing_support::lm_goldens() / "generation.safetensors");
   return values_of<std::int64_t>(*file.find(name));
 }
 

@@ -12,12 +12,14 @@
 
 #include <mgpu/lm/forward/language_model.hpp>
 
+#include "support/project_folder.hpp"
+
 namespace mgpu::lm {
 
 using Ids = std::vector<std::int64_t>;
 
 inline LanguageModel open_golden(const std::string& name, MatrixType matrices = MatrixType::f32) {
-  return LanguageModel::open(std::filesystem::path(MGPU_GOLDENS) / name, {.matrices = matrices});
+  return LanguageModel::open(testing_support::lm_goldens() / name, {.matrices = matrices});
 }
 
 /// Returns `count` ids from the vocabulary of 67. The same seed gives the same ids.

@@ -13,6 +13,7 @@
 #include "golden_folder.hpp"
 #include "logits_of.hpp"
 #include "support/measured.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -23,7 +24,7 @@ constexpr double kTolerance = 1e-5;
 
 class OracleTest : public testing::TestWithParam<const char*> {
 protected:
-  fs::path folder() const { return fs::path(MGPU_GOLDENS) / GetParam(); }
+  fs::path folder() const { return testing_support::lm_goldens() / GetParam(); }
 };
 
 TEST_P(OracleTest, LogitsAreThoseOfTransformers) {

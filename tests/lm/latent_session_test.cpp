@@ -12,6 +12,7 @@
 #include "golden_folder.hpp"
 #include "golden_model.hpp"
 #include "made_folder.hpp"
+#include "support/project_folder.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace mgpu::lm {
@@ -32,7 +33,7 @@ double distance(const at::Tensor& ours, const at::Tensor& theirs) {
 
 class LatentSessionTest : public testing::TestWithParam<const char*> {
 protected:
-  const formats::SafetensorsFile file_{std::filesystem::path(MGPU_GOLDENS) / "latent.safetensors"};
+  const formats::SafetensorsFile file_{testing_support::lm_goldens() / "latent.safetensors"};
   const LanguageModel model_ = open_golden(GetParam());
   const Realignment realignment_ = Realignment::solve(model_);
 };

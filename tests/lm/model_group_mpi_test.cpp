@@ -21,6 +21,7 @@
 #include "golden_model.hpp"
 #include "made_folder.hpp"
 #include "support/measured.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -128,7 +129,7 @@ ErrorReport refusal(const fs::path& folder, const ModelGroup::Options& options) 
 
 class GroupOfGoldensTest : public testing::TestWithParam<const char*> {
 protected:
-  fs::path folder() const { return fs::path(MGPU_GOLDENS) / GetParam(); }
+  fs::path folder() const { return testing_support::lm_goldens() / GetParam(); }
 };
 
 TEST_P(GroupOfGoldensTest, SplitSumsGiveTheTokensOfOneRank) {

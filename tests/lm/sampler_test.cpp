@@ -17,6 +17,7 @@
 
 #include "golden_folder.hpp"
 #include "lm/decode/truncate_distributions.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -57,7 +58,7 @@ std::vector<std::vector<Candidate>> distributions(const SamplingConfig& config,
 }
 
 TEST(SamplerTest, DistributionsAreThoseOfTransformers) {
-  const formats::SafetensorsFile file(fs::path(MGPU_GOLDENS) / "sampling.safetensors");
+  const formats::SafetensorsFile file(testing_support::lm_goldens() / "sampling.safetensors");
   const auto settings = values_of<double>(*file.find("settings"));  // [S, 4]
   const auto logits = values_of<float>(*file.find("logits"));       // [2, V]
   const auto context = values_of<std::int64_t>(*file.find("context"));

@@ -12,6 +12,7 @@
 #include <mgpu/lm/forward/sequence_scorer.hpp>
 
 #include "golden_folder.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -22,7 +23,7 @@ using testing::Pointwise;
 
 using Sequences = std::vector<std::vector<std::int64_t>>;
 
-const fs::path kGoldens = MGPU_CLASSIFIER_GOLDENS;
+const fs::path kGoldens = testing_support::project_folder() / "tests/lm/classifier_goldens";
 
 /// Returns the sequences of a golden file without the padding that makes them one length.
 Sequences sequences_of_goldens(const formats::SafetensorsFile& file) {
@@ -73,13 +74,13 @@ TEST(SequenceScorerFolderTest, FactsAreKnownWithoutTheWeights) {
   EXPECT_EQ(facts.pad_id, 2);
   EXPECT_TRUE(has_sequence_classifier(facts.config));
   EXPECT_EQ(read_scorer_facts(kGoldens / "mistral_no_padding").pad_id, std::nullopt);
-  EXPECT_EQ(read_scorer_facts(fs::path(MGPU_GOLDENS) / "llama").outputs, std::nullopt);
-  EXPECT_FALSE(has_sequence_classifier(read_lm_config(fs::path(MGPU_GOLDENS) / "gpt_oss")));
+  EXPECT_EQ(read_scorer_facts(testing_support::lm_goldens() / "llama").outputs, std::nullopt);
+  EXPECT_FALSE(has_sequence_classifier(read_lm_config(testing_support::lm_goldens() / "gpt_oss")));
 }
 
 TEST(SequenceScorerFolderTest, AFolderWithoutTheHeadIsRefused) {
   try {
-    SequenceScorer::open(fs::path(MGPU_GOLDENS) / "qwen2");
+    SequenceScorer::open(testing_support::lm_goldens() / "qwen2");
     FAIL() << "no error";
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.report().code, "E705");

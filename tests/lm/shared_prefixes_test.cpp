@@ -17,6 +17,7 @@
 
 #include "lm/training/pass_rows.hpp"
 #include "support/measured.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -83,7 +84,7 @@ GroupBatch some_groups() {
 }
 
 TrainableModel open(const std::string& name, const TrainingOptions& options = {}) {
-  const fs::path folder = fs::path(MGPU_GOLDENS) / name;
+  const fs::path folder = testing_support::lm_goldens() / name;
   TrainableModel model(read_lm_config(folder), Device{}, 0, options);
   model.load(formats::WeightFiles(folder));
   return model;
@@ -220,7 +221,7 @@ std::size_t rows_in(const LmConfig& config, const GroupBatch& batch, bool shares
 }
 
 TEST(PassRowsTest, APromptHasItsRowsOnce) {
-  const LmConfig config = read_lm_config(fs::path(MGPU_GOLDENS) / "llama");
+  const LmConfig config = read_lm_config(testing_support::lm_goldens() / "llama");
   const GroupBatch batch(
       {{1, ids_of(20, 1), {1, 2}}, {1, ids_of(20, 1), {3}}, {1, ids_of(20, 1), {4, 5, 6}}});
 
@@ -229,7 +230,7 @@ TEST(PassRowsTest, APromptHasItsRowsOnce) {
 }
 
 TEST(PassRowsTest, RowsAreThoseOfTheSameBeginning) {
-  const LmConfig config = read_lm_config(fs::path(MGPU_GOLDENS) / "llama");
+  const LmConfig config = read_lm_config(testing_support::lm_goldens() / "llama");
   const GroupBatch batch = some_groups();
   const PassRows rows = rows_of(config, batch.view(), true);
 
@@ -247,7 +248,7 @@ TEST(PassRowsTest, RowsAreThoseOfTheSameBeginning) {
 }
 
 TEST(PassRowsTest, OtherGroupsShareNothing) {
-  const LmConfig config = read_lm_config(fs::path(MGPU_GOLDENS) / "llama");
+  const LmConfig config = read_lm_config(testing_support::lm_goldens() / "llama");
   const GroupBatch batch({{1, ids_of(20, 1), {1}}, {2, ids_of(20, 1), {2}}});
   LmBatch without_groups = batch.view();
   without_groups.groups.clear();
@@ -258,7 +259,7 @@ TEST(PassRowsTest, OtherGroupsShareNothing) {
 
 // llama_dynamic stretches the rotation of sequences longer than 32 tokens.
 TEST(PassRowsTest, SequencesOfOtherRotationsShareNothing) {
-  const LmConfig config = read_lm_config(fs::path(MGPU_GOLDENS) / "llama_dynamic");
+  const LmConfig config = read_lm_config(testing_support::lm_goldens() / "llama_dynamic");
   const GroupBatch batch({{1, ids_of(28, 1), {1, 2}},
                           {1, ids_of(28, 1), {3, 4, 5}},
                           {1, ids_of(28, 1), ids_of(7, 2)},

@@ -19,6 +19,7 @@
 
 #include "classifier_writer.hpp"
 #include "golden_folder.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -49,7 +50,7 @@ TEST_P(StepScorerTest, GivesTheProbabilitiesOfTrainingForAnyBatch) {
   const testing_support::TemporaryFolder folder;
   const StepHead head{.outputs = outputs, .place = StepPlace::last_token};
   const TrainableModel model =
-      write_step_folder(fs::path(MGPU_GOLDENS) / family, head, folder.path());
+      write_step_folder(testing_support::lm_goldens() / family, head, folder.path());
   const std::vector<SteppedSequence> sequences = {
       {{1, 5, 9, 2, 7, 3}, {3, 4, 6}}, {{4, 4, 8, 1}, {2}}, {{1, 5, 9, 2, 8}, {3, 5}}};
 
@@ -69,7 +70,7 @@ TEST_P(StepScorerTest, GivesTheProbabilitiesOfTrainingForAnyBatch) {
 
 TEST(StepScorerPassTest, ScoresDoNotDependOnThePassesAndTheirOrder) {
   const testing_support::TemporaryFolder folder;
-  write_step_folder(fs::path(MGPU_GOLDENS) / "llama", {.place = StepPlace::last_token},
+  write_step_folder(testing_support::lm_goldens() / "llama", {.place = StepPlace::last_token},
                     folder.path());
   const StepScorer scorer = StepScorer::open(folder.path());
   std::vector<SteppedSequence> sequences;
@@ -89,7 +90,7 @@ TEST(StepScorerPassTest, ScoresDoNotDependOnThePassesAndTheirOrder) {
 
 TEST(StepScorerPassTest, TokensAfterTheLastStepAreNotRead) {
   const testing_support::TemporaryFolder folder;
-  write_step_folder(fs::path(MGPU_GOLDENS) / "gpt2", {.place = StepPlace::last_token},
+  write_step_folder(testing_support::lm_goldens() / "gpt2", {.place = StepPlace::last_token},
                     folder.path());
   const StepScorer scorer = StepScorer::open(folder.path());
   const SteppedSequence whole{{1, 5, 9, 2}, {2, 4}};
@@ -101,7 +102,7 @@ TEST(StepScorerPassTest, TokensAfterTheLastStepAreNotRead) {
 
 TEST(StepScorerPassTest, SequencesThatCannotBeJudgedAreRefused) {
   const testing_support::TemporaryFolder folder;
-  write_step_folder(fs::path(MGPU_GOLDENS) / "gpt2", {.place = StepPlace::last_token},
+  write_step_folder(testing_support::lm_goldens() / "gpt2", {.place = StepPlace::last_token},
                     folder.path());
   const StepScorer scorer = StepScorer::open(folder.path());
   const auto score = [&](const std::vector<std::int64_t>& ids, std::vector<std::int64_t> ends) {
@@ -119,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Families, StepScorerTest,
                                           testing::Values(std::int64_t{1}, std::int64_t{2})));
 
 TEST(StepHeadTest, FoldersOfTrlAreJudgedAtLineBreaks) {
-  const fs::path source = fs::path(MGPU_GOLDENS) / "llama";
+  const fs::path source = testing_support::lm_goldens() / "llama";
   const testing_support::TemporaryFolder folder;
   const StepHead mine{.outputs = 2, .place = StepPlace::separator, .separator = "; "};
   write_step_folder(source, mine, folder.path());
@@ -133,7 +134,7 @@ TEST(StepHeadTest, FoldersOfTrlAreJudgedAtLineBreaks) {
 }
 
 TEST(StepHeadTest, FoldersThatDoNotJudgeStepsAreRefused) {
-  const fs::path source = fs::path(MGPU_GOLDENS) / "llama";
+  const fs::path source = testing_support::lm_goldens() / "llama";
   const testing_support::TemporaryFolder folder;
   const auto why = [&](const fs::path& path) -> std::string {
     try {

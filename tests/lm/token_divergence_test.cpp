@@ -16,6 +16,7 @@
 #include "lm/decode/divergence_sums.hpp"
 #include "lm/decode/online_logits.hpp"
 #include "made_folder.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -27,7 +28,7 @@ constexpr std::size_t kPrompt =
 class TokenDivergenceTest : public testing::Test {
 protected:
   TokenDivergenceTest()
-      : file_(std::filesystem::path(MGPU_GOLDENS) / "divergence.safetensors"),
+      : file_(testing_support::lm_goldens() / "divergence.safetensors"),
         ids_(values_of<std::int64_t>(*file_.find("ids"))) {}
 
   std::vector<double> golden(const std::string& name) const {

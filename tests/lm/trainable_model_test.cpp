@@ -14,6 +14,7 @@
 
 #include "golden_folder.hpp"
 #include "support/measured.hpp"
+#include "support/project_folder.hpp"
 #include "support/sanitizers.hpp"
 
 namespace mgpu::lm {
@@ -41,7 +42,7 @@ struct TrainingGolden {
   formats::SafetensorsFile file;
 
   explicit TrainingGolden(const std::string& name)
-      : file(fs::path(MGPU_GOLDENS) / "training" / (name + ".safetensors")) {
+      : file(testing_support::lm_goldens() / "training" / (name + ".safetensors")) {
     const auto ids = values_of<std::int64_t>(*file.find("ids"));
     auto next = ids.begin();
     for (const std::int64_t count : values_of<std::int64_t>(*file.find("counts"))) {
@@ -54,7 +55,7 @@ struct TrainingGolden {
 };
 
 TrainableModel open(const std::string& name, const TrainingOptions& options = {}) {
-  const fs::path folder = fs::path(MGPU_GOLDENS) / name;
+  const fs::path folder = testing_support::lm_goldens() / name;
   TrainableModel model(read_lm_config(folder), Device{}, 0, options);
   model.load(formats::WeightFiles(folder));
   return model;
@@ -186,7 +187,7 @@ TEST_P(FamilyTest, EachParameterIsReadyOnceWithItsWholeGradient) {
 TEST_P(FamilyTest, LogProbabilitiesHaveTheBitsOfInference) {
   const TrainingGolden golden(GetParam());
   const TrainableModel training = open(GetParam());
-  const LanguageModel inference = LanguageModel::open(fs::path(MGPU_GOLDENS) / GetParam());
+  const LanguageModel inference = LanguageModel::open(testing_support::lm_goldens() / GetParam());
   const LmBatch batch = golden.batch.view();
 
   const at::Tensor targets = at::tensor(golden.batch.targets, at::kLong);
@@ -231,7 +232,7 @@ TEST(TrainableModelTest, ATargetOutsideTheVocabularyIsRefused) {
 
 TEST(TrainableModelTest, LogitsOfAllTokensNeverExist) {
   if (testing_support::kKeepsFreedMemory) GTEST_SKIP() << "AddressSanitizer keeps freed memory";
-  LmConfig config = read_lm_config(fs::path(MGPU_GOLDENS) / "llama");
+  LmConfig config = read_lm_config(testing_support::lm_goldens() / "llama");
   config.vocab = 32768;
   TrainableModel model(config, Device{}, 0);
   TestBatch batch;
@@ -251,7 +252,8 @@ TEST(TrainableModelTest, ExpertsOf4BitsAreTrainedFromTheFloatsThatTheyStandFor) 
   const TrainingGolden golden("gpt_oss");
   const LmBatch batch = golden.batch.view();
   TrainableModel training = open("gpt_oss_mxfp4");
-  const LanguageModel inference = LanguageModel::open(fs::path(MGPU_GOLDENS) / "gpt_oss_mxfp4");
+  const LanguageModel inference =
+      LanguageModel::open(testing_support::lm_goldens() / "gpt_oss_mxfp4");
 
   const LmSums sums = training.add_gradients(batch, 1.0);
 

@@ -15,6 +15,7 @@
 #include <mgpu/lm/forward/language_model.hpp>
 
 #include "logits_of.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -33,7 +34,8 @@ std::vector<std::int64_t> integers(const formats::JsonValue* list) {
 TEST(TrainedModelTest, LogProbsAndContinuationsAreThoseOfTheOracle) {
   const char* const place = std::getenv("MGPU_TRAINED_MODEL");
   const fs::path folder =
-      place != nullptr ? place : MGPU_SOURCE_DIR "/../shared/data/models/dreams-260k";
+      place != nullptr ? place
+                       : testing_support::project_folder() / "../shared/data/models/dreams-260k";
   if (!fs::exists(folder / "oracle.json")) GTEST_SKIP() << "no trained model with an oracle";
   const LanguageModel model = LanguageModel::open(folder);
   const formats::JsonValue oracle = formats::read_json_object(folder / "oracle.json", 1 << 20);

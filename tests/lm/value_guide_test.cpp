@@ -23,6 +23,7 @@
 #include "classifier_writer.hpp"
 #include "golden_folder.hpp"
 #include "golden_model.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -36,7 +37,8 @@ constexpr ValueHead kHistogram{
 /// A value model, opened from a folder with the weights of a golden model.
 struct MadeValues {
   MadeValues(const std::string& family, const ValueHead& head, double spread)
-      : trained(write_value_folder(fs::path(MGPU_GOLDENS) / family, head, spread, folder.path())),
+      : trained(write_value_folder(testing_support::lm_goldens() / family, head, spread,
+                                   folder.path())),
         model(ValueModel::open(folder.path())) {}
 
   TemporaryFolder folder;
@@ -295,7 +297,7 @@ std::string refusal(const fs::path& folder) {
 }
 
 TEST(ValueModelTest, FoldersOfOtherModelsAreRefused) {
-  const fs::path golden = fs::path(MGPU_GOLDENS) / "llama";
+  const fs::path golden = testing_support::lm_goldens() / "llama";
   EXPECT_NE(refusal(golden).find("the folder has no value model"), std::string::npos);
   const TemporaryFolder folder;
   const LmConfig config = read_lm_config(golden);
@@ -314,7 +316,7 @@ TEST(ValueModelTest, FoldersOfOtherModelsAreRefused) {
 }
 
 TEST(ValueModelTest, AFolderHasOneHead) {
-  const fs::path path = fs::path(MGPU_GOLDENS) / "llama" / "config.json";
+  const fs::path path = testing_support::lm_goldens() / "llama" / "config.json";
   const std::string judge = with_step_head(path, "{}", {});
   const std::string guide = with_value_head(path, judge, kHistogram);
 

@@ -10,6 +10,7 @@
 
 #include <mgpu/kernels/cross_entropy.hpp>
 
+#include "golden_file.hpp"
 #include "golden_tensors.hpp"
 #include "recipes/dpo/loss.hpp"
 #include "recipes/lm/reference.hpp"
@@ -72,7 +73,7 @@ struct Case {
 
 class DpoLossTest : public testing::TestWithParam<Case> {
 protected:
-  GoldenTensors goldens_{MGPU_DPO_GOLDENS};
+  GoldenTensors goldens_{golden_file("dpo")};
 };
 
 TEST_P(DpoLossTest, LossGradientAndMetricsAreThoseOfTrl) {

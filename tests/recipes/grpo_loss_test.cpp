@@ -15,6 +15,7 @@
 #include <mgpu/formats/safetensors.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 
+#include "golden_file.hpp"
 #include "recipes/grpo/loss.hpp"
 
 namespace mgpu::recipes {
@@ -39,7 +40,7 @@ public:
   }
 
 private:
-  formats::SafetensorsFile file_{MGPU_GRPO_GOLDENS};
+  formats::SafetensorsFile file_{golden_file("grpo")};
 };
 
 /// The completions of the goldens as a batch. Each follows one token of a prompt, and has no

@@ -11,11 +11,13 @@
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 
+#include "golden_file.hpp"
 #include "golden_tensors.hpp"
 #include "recipes/kto/loss.hpp"
 #include "recipes/kto/method.hpp"
 #include "recipes/lm/examples.hpp"
 #include "recipes/lm/reference.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -76,7 +78,7 @@ struct JudgedBatch {
 
 class KtoLossTest : public testing::TestWithParam<const char*> {
 protected:
-  GoldenTensors goldens_{MGPU_KTO_GOLDENS};
+  GoldenTensors goldens_{golden_file("kto")};
 };
 
 TEST_P(KtoLossTest, LossGradientAndMetricsAreThoseOfTrl) {
@@ -165,9 +167,9 @@ protected:
   }
 
   static constexpr std::int64_t kSeqLen = 24;
-  text::TextFolder folder_ =
-      text::parse_text_folder(text::read_text_files(MGPU_TINY_LM), MGPU_TINY_LM);
-  ExampleEncoder encoder_{folder_, kSeqLen, {.vocab = 528, .folder = MGPU_TINY_LM}};
+  text::TextFolder folder_ = text::parse_text_folder(
+      text::read_text_files(testing_support::tiny_lm()), testing_support::tiny_lm());
+  ExampleEncoder encoder_{folder_, kSeqLen, {.vocab = 528, .folder = testing_support::tiny_lm()}};
 };
 
 const std::vector<std::string> kRows = {

@@ -13,6 +13,7 @@
 #include "recipes/grpo/method.hpp"
 #include "recipes/lm/data.hpp"
 #include "support/made_config.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -32,7 +33,7 @@ class LmDataTest : public testing::Test {
 protected:
   static Config config_of(Keys keys) {
     keys.emplace("job", "train");
-    keys.emplace("model.init", MGPU_TINY_LM);
+    keys.emplace("model.init", testing_support::tiny_lm());
     keys.emplace("train.seq_len", "64");
     return testing_support::config_of(keys);
   }
@@ -135,7 +136,7 @@ TEST_F(LmDataTest, ARowThatCannotBeUsedEndsAllRanks) {
 
 TEST_F(LmDataTest, ATeacherBesideTheStudentHasANumber) {
   const std::string rows = write("rows.jsonl", "{\"text\": \"one\"}\n");
-  const std::string teacher = MGPU_GOLDENS "/llama";
+  const std::string teacher = testing_support::lm_goldens() / "llama";
   const LmData data = load_distill({{"data.path", rows}, {"distill.model", teacher}});
 
   EXPECT_NE(data.method.crc, 0U);
@@ -144,7 +145,8 @@ TEST_F(LmDataTest, ATeacherBesideTheStudentHasANumber) {
 }
 
 TEST_F(LmDataTest, TextsOfTheStudentNeedPrompts) {
-  const Keys keys = {{"distill.model", MGPU_GOLDENS "/llama"}, {"distill.on_policy", "0.5"}};
+  const Keys keys = {{"distill.model", (testing_support::lm_goldens() / "llama").string()},
+                     {"distill.on_policy", "0.5"}};
   Keys good = keys;
   good["data.path"] = write("prompts.jsonl", "{\"prompt\": \"3 + 4 =\", \"completion\": \" 7\"}\n");
   EXPECT_THAT(load_distill(good).training.ends, SizeIs(1));
@@ -159,7 +161,7 @@ TEST_F(LmDataTest, AllRanksHaveTheTextsOfPrompts) {
                                  "{\"prompt\": \"a\\nb\", \"answer\": \"\"}\n");
   const Config config = config_of(
       {{"data.path", rows}, {"reward.functions", "[match]"}, {"grpo.max_new_tokens", "8"}});
-  const GrpoMethod method(read_grpo_settings(config), {MGPU_TINY_LM, false});
+  const GrpoMethod method(read_grpo_settings(config), {testing_support::tiny_lm(), false});
   const LmData data = load_lm_data(world_, read_lm_train_settings(config, method), method, kVocab);
 
   EXPECT_THAT(data.training.texts.at("prompt"), ElementsAre("3 + 4 =", "a\nb"));

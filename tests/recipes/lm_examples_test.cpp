@@ -6,6 +6,7 @@
 
 #include "input/made_file.hpp"
 #include "recipes/lm/examples.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -14,8 +15,8 @@ constexpr std::int64_t kVocab = 528;
 
 class ExampleEncoderTest : public testing::Test {
 protected:
-  text::TextFolder folder_ =
-      text::parse_text_folder(text::read_text_files(MGPU_TINY_LM), MGPU_TINY_LM);
+  text::TextFolder folder_ = text::parse_text_folder(
+      text::read_text_files(testing_support::tiny_lm()), testing_support::tiny_lm());
 
   lm::LmExamples encode(const std::string& lines, std::int64_t seq_len = 64) {
     const input::MadeFile file("data.jsonl", lines);

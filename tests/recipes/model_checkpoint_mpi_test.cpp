@@ -11,6 +11,7 @@
 #include "lm/golden_folder.hpp"
 #include "lm/logits_of.hpp"
 #include "recipes/train_state.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -38,7 +39,7 @@ class ModelCheckpointTest : public testing::TestWithParam<const char*> {};
 // tests/oracle/written_folders.py opens these files with transformers.
 TEST_P(ModelCheckpointTest, IsAFolderOfTheSameModel) {
   const cluster::Group world = cluster::Group::world();
-  const fs::path source = fs::path(MGPU_GOLDENS) / GetParam();
+  const fs::path source = testing_support::lm_goldens() / GetParam();
   const fs::path run = fs::path(MGPU_WRITTEN) / GetParam();
   fs::remove_all(run);
   fs::create_directories(run);

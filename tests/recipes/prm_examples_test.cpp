@@ -14,6 +14,7 @@
 #include "recipes/lm/examples.hpp"
 #include "recipes/prm/loss.hpp"
 #include "recipes/prm/method.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -31,13 +32,13 @@ std::string one_step(int question, const char* label) {
 
 class PrmExamplesTest : public testing::Test {
 protected:
-  text::TextFolder folder_ =
-      text::parse_text_folder(text::read_text_files(MGPU_TINY_LM), MGPU_TINY_LM);
+  text::TextFolder folder_ = text::parse_text_folder(
+      text::read_text_files(testing_support::tiny_lm()), testing_support::tiny_lm());
 
   lm::LmExamples encode(const std::string& lines, const PrmSettings& settings = {},
                         RowUse use = RowUse::training) {
     const input::MadeFile file("data.jsonl", lines);
-    ExampleEncoder encoder(folder_, 64, {.vocab = kVocab, .folder = MGPU_TINY_LM});
+    ExampleEncoder encoder(folder_, 64, {.vocab = kVocab, .folder = testing_support::tiny_lm()});
     return encode_examples(file.options, encoder, PrmMethod(settings), use).examples;
   }
 

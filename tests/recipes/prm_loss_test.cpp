@@ -10,6 +10,7 @@
 
 #include <mgpu/kernels/cross_entropy.hpp>
 
+#include "golden_file.hpp"
 #include "golden_tensors.hpp"
 #include "recipes/prm/loss.hpp"
 #include "recipes/prm/step_metrics.hpp"
@@ -75,7 +76,7 @@ TEST_P(PrmLossTest, LossGradientAndMetricsAreThoseOfPyTorch) {
   PrmSettings settings{.kind = GetParam().kind};
   settings.head.outputs = GetParam().outputs;
 
-  const GoldenTensors goldens(MGPU_PRM_GOLDENS);
+  const GoldenTensors goldens(golden_file("prm"));
   const Batch of(goldens, GetParam());
 
   const WeighedBatch mine = weigh_batch(PrmLoss(settings), of.batch, of.values);

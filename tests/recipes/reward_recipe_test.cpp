@@ -9,10 +9,12 @@
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 
+#include "golden_file.hpp"
 #include "golden_tensors.hpp"
 #include "recipes/lm/examples.hpp"
 #include "recipes/reward/loss.hpp"
 #include "recipes/reward/method.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -24,7 +26,7 @@ using testing::Pointwise;
 
 class RewardModelLossTest : public testing::TestWithParam<const char*> {
 protected:
-  GoldenTensors goldens_{MGPU_REWARD_GOLDENS};
+  GoldenTensors goldens_{golden_file("reward")};
 };
 
 TEST_P(RewardModelLossTest, LossGradientAndMetricsAreThoseOfTrl) {
@@ -81,11 +83,11 @@ protected:
     return "";
   }
 
-  text::TextFolder folder_ =
-      text::parse_text_folder(text::read_text_files(MGPU_TINY_LM), MGPU_TINY_LM);
+  text::TextFolder folder_ = text::parse_text_folder(
+      text::read_text_files(testing_support::tiny_lm()), testing_support::tiny_lm());
   std::int64_t padding_ = rows::padding_id(folder_);
   RewardMethod method_{RewardModelSettings{}};
-  ExampleEncoder encoder_{folder_, 64, {.vocab = 4096, .folder = MGPU_TINY_LM}};
+  ExampleEncoder encoder_{folder_, 64, {.vocab = 4096, .folder = testing_support::tiny_lm()}};
 };
 
 TEST_F(RewardExamplesTest, PaddingAtTheEndIsLeftOutAsTransformersDoes) {
@@ -139,11 +141,11 @@ TEST_F(RewardExamplesTest, APairThatDiffersInPaddingOnlyIsRefused) {
 TEST(RewardFolderTest, ConfigNamesTheTokenThatEndsPadding) {
   const RewardMethod method{RewardModelSettings{}};
 
-  const lm::CompanionFiles files = method.model_files(MGPU_TINY_LM);
+  const lm::CompanionFiles files = method.model_files(testing_support::tiny_lm());
 
   const formats::JsonValue config = formats::parse_json_object(files.at("config.json"));
-  const text::TextFolder folder =
-      text::parse_text_folder(text::read_text_files(MGPU_TINY_LM), MGPU_TINY_LM);
+  const text::TextFolder folder = text::parse_text_folder(
+      text::read_text_files(testing_support::tiny_lm()), testing_support::tiny_lm());
   EXPECT_EQ(*config.find("pad_token_id")->integer(), folder.eos.id);
   EXPECT_EQ(config.find("id2label")->members()->size(), 1U);
 }

@@ -10,6 +10,8 @@
 
 #include <mgpu/lm/config/lm_config.hpp>
 
+#include "support/project_folder.hpp"
+
 namespace mgpu::recipes {
 namespace {
 
@@ -38,10 +40,10 @@ protected:
 
   std::vector<SampleText> samples() const { return sample_texts(model_, examples_, folder_); }
 
-  text::TextFolder folder_ =
-      text::parse_text_folder(text::read_text_files(MGPU_TINY_LM), MGPU_TINY_LM);
-  lm::TrainableModel model_{lm::read_lm_config(MGPU_TINY_LM, lm::FolderWeights::ignored), Device{},
-                            1};
+  text::TextFolder folder_ = text::parse_text_folder(
+      text::read_text_files(testing_support::tiny_lm()), testing_support::tiny_lm());
+  lm::TrainableModel model_{
+      lm::read_lm_config(testing_support::tiny_lm(), lm::FolderWeights::ignored), Device{}, 1};
   lm::LmExamples examples_;
 };
 

@@ -12,6 +12,7 @@
 #include <mgpu/formats/safetensors.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 
+#include "golden_file.hpp"
 #include "recipes/value/loss.hpp"
 
 namespace mgpu::recipes {
@@ -48,7 +49,7 @@ public:
   }
 
 private:
-  formats::SafetensorsFile file_{MGPU_VALUE_GOLDENS};
+  formats::SafetensorsFile file_{golden_file("value")};
   std::string name_;
 };
 

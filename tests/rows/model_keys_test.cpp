@@ -16,6 +16,7 @@
 
 #include "char_tokenizer.hpp"
 #include "support/made_config.hpp"
+#include "support/project_folder.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace mgpu::rows {
@@ -29,7 +30,7 @@ using testing_support::config_of;
 using testing_support::Keys;
 using testing_support::report_of_failure;
 
-const fs::path kLlama = fs::path(MGPU_GOLDENS) / "llama";  // 2 layers of 32, 67 tokens
+const fs::path kLlama = testing_support::lm_goldens() / "llama";  // 2 layers of 32, 67 tokens
 
 Config teacher(Keys keys) {
   keys.emplace("job", "teacher");

@@ -16,6 +16,7 @@
 #include <mgpu/rows/tokenizer_files.hpp>
 
 #include "char_tokenizer.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::rows {
 namespace {
@@ -82,11 +83,13 @@ std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> steps_of(
 }
 
 TEST(StepwiseGoldenTest, TokensAndLabelsAreThoseOfTrl) {
-  std::ifstream file(std::string(MGPU_TOP) + "/tests/rows/goldens/stepwise.jsonl");
+  std::ifstream file(testing_support::project_folder().string() +
+                     "/tests/rows/goldens/stepwise.jsonl");
   std::int64_t lines = 0;
   for (std::string line; std::getline(file, line); ++lines) {
     const formats::JsonValue golden = formats::parse_json_object(line);
-    const auto folder = std::string(MGPU_TOP) + "/" + golden.get<std::string>("folder");
+    const auto folder =
+        testing_support::project_folder().string() + "/" + golden.get<std::string>("folder");
     const RowEncoder encoder(parse_tokenizer_files(text::read_text_files(folder), folder, 1 << 20),
                              {.vocab = 1 << 20, .folder = folder});
 

@@ -6,6 +6,7 @@
 #include <mgpu/run/model_plan.hpp>
 
 #include "support/made_config.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::run {
 namespace {
@@ -88,7 +89,7 @@ protected:
 
   static ModelPlan::Work work() {
     ModelPlan::Work work;
-    work.model = lm::read_lm_config(std::filesystem::path(MGPU_GOLDENS) / "llama");
+    work.model = lm::read_lm_config(testing_support::lm_goldens() / "llama");
     work.demand.batch_size = 16;
     work.demand.longest = 64;
     work.names = kCompletions;
@@ -219,7 +220,7 @@ TEST_F(ModelPlanTest, RatesAreThoseOfTheDevice) {
 }
 
 TEST(NumParametersTest, AreThoseOfTheWeights) {
-  const lm::LmConfig model = lm::read_lm_config(std::filesystem::path(MGPU_GOLDENS) / "llama");
+  const lm::LmConfig model = lm::read_lm_config(testing_support::lm_goldens() / "llama");
   // A layer has q and o of 32 x 32, k and v of 16 x 32, three MLP matrices of 40 x 32, and two
   // norms.
   const std::int64_t layer = 2 * 32 * 32 + 2 * 16 * 32 + 3 * 40 * 32 + 2 * 32;
