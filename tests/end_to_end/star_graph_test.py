@@ -136,18 +136,11 @@ class StarGraphExperiment(ShippedExperiment):
                     reference={"max_steps: 1500": "max_steps: 1000"},
                     rollouts={"max_samples: 40000": "max_samples: 20000"},
                     evaluation={"split: test": "split: test, max_samples: 2000"},
-                    value={"max_steps: 800": "max_steps: 400"},
-                    pita_hard_value={"max_steps: 800": "max_steps: 300"},
-                    grpo_train={"max_steps: 200": "max_steps: 20"})
-        cells = self.cells_of("experiment.algorithms=[qsharp, cd, pita_hard, grpo]",
-                              "experiment.etas=[0.5]")
+                    value={"max_steps: 800": "max_steps: 400"})
+        cells = self.cells_of("experiment.algorithms=[qsharp, cd]", "experiment.etas=[0.5]")
         right, _ = cells["reference_alone", ""]
         self.assertAlmostEqual(right, 0.5, delta=0.03)
         self.check_guides(cells, ("qsharp", "cd"), right, "0.5", 0.05)
-        self.assertGreater(cells["pita_hard", "0.5"][0], 0.9)
-        accuracy, kl = cells["grpo", ""]
-        self.assertAlmostEqual(accuracy, 0.5, delta=0.05)
-        self.assertGreater(kl, 0.0)
 
     def check_page_tables(self, cells, seed):
         """Compares accuracies and KL per token with the tables of the page."""
