@@ -54,11 +54,12 @@ function(cudaemu_again test how)
     FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites")
 endfunction()
 
-# cudaemu_on_gpus(<test> <ranks> [AGAIN <how>] [FILTER <tests>] [ENVIRONMENT <name=value>...]) gives
-# the entry <test>.np<ranks> a GPU for each rank. With AGAIN it adds the entry <test>.<how>.np<ranks>
-# of tier all instead.
+# cudaemu_on_gpus(<test> <ranks> [AGAIN <how> TIER <tier>] [FILTER <tests>]
+#                 [ENVIRONMENT <name=value>...])
+# gives the entry <test>.np<ranks> a GPU for each rank. With AGAIN it adds the entry
+# <test>.<how>.np<ranks> of a tier instead.
 function(cudaemu_on_gpus test ranks)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "AGAIN;FILTER" "ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "AGAIN;TIER;FILTER" "ENVIRONMENT")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "cudaemu_on_gpus(${test} ${ranks}): unknown ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -70,7 +71,7 @@ function(cudaemu_on_gpus test ranks)
     set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS mpi
                          ENVIRONMENT "${MGPU_TEST_ENVIRONMENT}")
     mgpu_own_mpi_folder(${name})
-    mgpu_tier(all ${name})
+    mgpu_tier(${arg_TIER} ${name})
   endif()
   if(arg_FILTER)
     list(APPEND arg_ENVIRONMENT GTEST_FILTER=${arg_FILTER})

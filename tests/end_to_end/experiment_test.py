@@ -15,7 +15,7 @@ except ImportError:
     h5py = None
 
 CONF = program.TOP / "conf" / "examples"
-KILLS = int(os.environ.get("MGPU_E2E_KILLS", "6"))
+KILLS = int(os.environ.get("MGPU_E2E_KILLS", "3"))
 SEED = int(os.environ.get("MGPU_E2E_SEED", "1"))
 
 COMMON = "schema: 1\nrun: {{name: {name}, output: {output}}}\n"

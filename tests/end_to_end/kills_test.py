@@ -16,7 +16,7 @@ import tiny_lm
 from collect_case import questions
 
 SEED = int(os.environ.get("MGPU_E2E_SEED", "1"))
-KILLS = int(os.environ.get("MGPU_E2E_KILLS", "6"))
+KILLS = int(os.environ.get("MGPU_E2E_KILLS", "3"))
 CONF = program.TOP / "conf"
 
 
@@ -136,10 +136,10 @@ class RandomKills(program.ProgramTest):
         self.kill_until(RUNS["ad"], KILLS, launcher)
 
     def test_grpo(self):
-        self.kill_until(RUNS["grpo"], KILLS, any_victims)
+        self.kill_until(RUNS["grpo"], max(KILLS, 5), any_victims)
 
     def test_value(self):
-        self.kill_until(RUNS["value"], KILLS, any_victims)
+        self.kill_until(RUNS["value"], max(KILLS, 5), any_victims)
 
     def collection(self, config, *keys):
         """Returns a run of job collect with 96 questions, on a model folder that this makes."""

@@ -89,10 +89,7 @@ class Resume(program.ProgramTest):
 
     def test_changing_rank_count_with_layout(self):
         golden = self.golden(*STEPS)
-        for counts in ([4, 2, 1], [1, 2, 4]):
-            with self.subTest(counts=counts):
-                self.stop_and_continue(golden, counts, *STEPS)
-                self.output.rename(self.folder / f"done{counts[0]}")
+        self.stop_and_continue(golden, [2, 1, 4], *STEPS)
 
 
 if __name__ == "__main__":

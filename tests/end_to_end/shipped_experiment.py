@@ -36,7 +36,7 @@ class ShippedExperiment(program.ProgramTest):
 
     def run_experiment(self, name, *keys, **options):
         job = self.start(2, *keys, config=self.conf / "experiment" / f"{name}.yaml", **options)
-        ended = job.wait(deadline_s=1500)
+        ended = job.wait(deadline_s=2700)
         self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
 
     def stage(self, experiment, name):
