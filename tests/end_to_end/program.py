@@ -19,7 +19,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
-PROGRAM = os.environ.get("MGPU_PROGRAM", str(TOP / "build" / "mgpu_spmd"))
+PROGRAM = os.environ.get("MGPU_PROGRAM", str(TOP / "mgpu_spmd"))
 MPIEXEC = os.environ.get("MGPU_MPIEXEC", "mpirun")
 TINY = HERE / "tiny.yaml"
 DEADLINE_S = 90.0  # of one start; an idle machine needs 2 s

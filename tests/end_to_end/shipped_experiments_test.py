@@ -56,6 +56,17 @@ class ShippedExperiments(ShippedExperiment):
         joined, = stages.glob("pairs-sums-r1/2*/all_rounds_*/pairs.jsonl")
         self.assertEqual(joined.read_bytes(), b"".join((stages / r).read_bytes() for r in rounds))
 
+    def test_a_tiny_lengths_trains_with_both_losses(self):
+        self.change("examples/lengths", start={"max_steps: 250": "max_steps: 70"},
+                    grpo={"max_steps: 200": "max_steps: 3"},
+                    samples={"num_samples: 8": "num_samples: 2"})
+        self.run_experiment("lengths")
+        weights = {(self.stage("lengths", name) / "ckpt/last/model.safetensors").read_bytes()
+                   for name in ("start", "grpo", "dr_grpo")}
+        self.assertEqual(len(weights), 3)
+        for name in ("samples", "samples_grpo", "samples_dr_grpo"):
+            self.assertLess(0.0, self.results_of("lengths", name)["reward"])
+
     def test_the_second_round_of_arithmetic_is_better(self):
         self.run_experiment("arithmetic")
         cells = self.cells("arithmetic")
