@@ -132,11 +132,11 @@ class StarGraphExperiment(ShippedExperiment):
             self.assertAlmostEqual(kl, best_kl(right, float(eta)) / 3, delta=0.03)
 
     def test_a_short_one_follows_the_closed_form(self):
-        self.change("experiment/star_graph", start={"max_steps: 1000": "max_steps: 400"},
-                    reference={"max_steps: 1500": "max_steps: 1000"},
-                    rollouts={"max_samples: 40000": "max_samples: 20000"},
+        self.change("experiment/star_graph", start={"max_steps: 1000": "max_steps: 300"},
+                    reference={"max_steps: 1500": "max_steps: 700"},
+                    rollouts={"max_samples: 40000": "max_samples: 10000"},
                     evaluation={"split: test": "split: test, max_samples: 2000"},
-                    value={"max_steps: 800": "max_steps: 400"})
+                    value={"max_steps: 800": "max_steps: 300"})
         cells = self.cells_of("experiment.algorithms=[qsharp, cd]", "experiment.etas=[0.5]")
         right, _ = cells["reference_alone", ""]
         self.assertAlmostEqual(right, 0.5, delta=0.03)
