@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -40,7 +41,7 @@ class Browser:
             self._call(f"{domain}.enable")
 
     def close(self):
-        self._process.kill()
+        os.killpg(self._process.pid, signal.SIGKILL)  # its helpers write to the profile, too
         self._process.wait()
         os.close(self._write)
         os.close(self._read)
