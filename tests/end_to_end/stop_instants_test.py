@@ -9,7 +9,7 @@ import program
 
 STEPS = ("train.max_steps=400", "train.eval_every=0", "checkpoint.every=0")
 LAUNCH = pathlib.Path(os.environ.get("MGPU_LAUNCH", program.TOP / "launch"))
-MANY = int(os.environ.get("MGPU_STOP_INSTANTS", "0"))  # in tier long
+MANY = int(os.environ.get("MGPU_STOP_INSTANTS", "0"))  # tier long has 40
 
 
 class StopInstants(program.ProgramTest):
@@ -42,7 +42,7 @@ class StopInstants(program.ProgramTest):
 
     def test_while_the_program_starts(self):
         golden = self.golden(*STEPS)
-        for i, seconds in enumerate((0.2, 0.45, 0.9)):
+        for i, seconds in enumerate((0.2, 0.3, 0.45, 0.6, 0.9)):
             self.stop_at(seconds, (signal.SIGUSR1, signal.SIGTERM)[i % 2])
         self.run_to(0, 2, *STEPS)
         self.assertEqual(self.hashes(), golden)
