@@ -5,7 +5,6 @@
 #include <exception>
 #include <iostream>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -14,9 +13,7 @@
 #include <unistd.h>
 
 #include <mgpu/app/commands.hpp>
-#include <mgpu/app/print_info.hpp>
 #include <mgpu/app/process_time.hpp>
-#include <mgpu/app/program_errors.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/app/run_world.hpp>
 #include <mgpu/base/soft_stop.hpp>
@@ -45,24 +42,6 @@ void print_failure(const std::exception& error, const app::Options& options) {
     text = report::color_error(text);
   std::fprintf(stderr, "%s\nmgpu_spmd: failed %s, exit %d\n", text.c_str(), report.code.c_str(),
                static_cast<int>(report.exit));
-}
-
-/// Handles the actions that need no run and no MPI: --plan, --export, --compare, and the actions
-/// that print_info() handles. Under a launcher only the first rank prints. Returns nullopt for the
-/// actions that need MPI.
-std::optional<ExitCode> answer_alone(const app::Options& options) {
-  const FileProvider files = FileProvider::alone();
-  std::ostream out(app::is_later_rank() ? nullptr : std::cout.rdbuf());
-  if (const auto code =
-          app::print_info(options, app::program_keys(), app::program_errors(), files, out))
-    return code;
-  if (options.action == app::Action::plan) return app::print_plan(options, files, std::cout);
-  if (options.action == app::Action::export_rows) {
-    return app::is_later_rank() ? ExitCode::done : app::export_run(options, std::cout);
-  }
-  if (options.action == app::Action::compare)
-    return app::is_later_rank() ? ExitCode::done : app::compare_runs(options, std::cout);
-  return std::nullopt;
 }
 
 /// Prints a failure without MPI, and returns the exit code. All ranks of a launcher fail in the
@@ -128,7 +107,7 @@ ExitCode run_program(int argc, char** argv) {
   try {
     options = app::parse_command_line(argc, argv, app::program_keys());
     if (options.action != app::Action::run) give_back(signals);
-    if (const auto code = answer_alone(options)) return *code;
+    if (const auto code = app::answer_without_mpi(options, std::cout)) return *code;
     cluster::check_launch();
   } catch (const std::exception& error) {
     return fail_alone(error, options);

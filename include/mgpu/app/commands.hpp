@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <ostream>
 
 #include <mgpu/app/cli.hpp>
@@ -59,5 +60,12 @@ ExitCode export_run(const Options& options, std::ostream& out);
 ///         (exit 66, a run without results); E601, E602 (the files cannot be written); and those of
 ///         reading results.
 ExitCode compare_runs(const Options& options, std::ostream& out);
+
+/// Carries out the action of `options` if it needs no run and no MPI: --plan, --export, --compare,
+/// and the actions of print_info(). Under mpirun only the first rank prints.
+///
+/// Returns the exit code, or nullopt for actions that need MPI.
+/// Errors: those of the functions above and of print_info().
+std::optional<ExitCode> answer_without_mpi(const Options& options, std::ostream& out);
 
 }  // namespace mgpu::app
