@@ -25,8 +25,12 @@
 namespace mgpu::lm {
 namespace {
 
-/// Greedy decoding, and sampling from the whole distribution.
-const SamplingConfig kWays[] = {{}, {.is_greedy = false, .temperature = 0.8, .seed = 4}};
+/// These decode greedily, sample from the whole distribution, or sample among the best tokens.
+const SamplingConfig kWays[] = {
+    {},
+    {.is_greedy = false, .temperature = 0.8, .seed = 4},
+    {.is_greedy = false, .temperature = 0.8, .top_k = 20, .seed = 4},
+    {.is_greedy = false, .temperature = 1.3, .top_k = 1024, .top_p = 0.7, .seed = 4}};
 
 /// A session with three prompts and one drawn token for each.
 struct Begun {
@@ -142,6 +146,9 @@ TEST(StepsAheadTest, StepsThatCannotBeAreRefused) {
   Begun penalized(model, {.repetition_penalty = 1.2});
   EXPECT_FALSE(penalized.session.can_step_ahead());
   EXPECT_THROW(penalized.session.steps(penalized.sequences, 4), Error);
+  for (const SamplingConfig& cuts : {SamplingConfig{.is_greedy = false, .top_p = 0.9},
+                                     SamplingConfig{.is_greedy = false, .top_k = 1025}})
+    EXPECT_FALSE(Begun(model, cuts).session.can_step_ahead());
   Begun prefilling(model, {});
   prefilling.session.prefill(prefilling.session.add(), make_ids(3, 0));
   EXPECT_THROW(prefilling.session.steps(prefilling.sequences, 4), Error);

@@ -4,10 +4,13 @@
 #include <ATen/core/grad_mode.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/kernels/online_logsumexp.hpp>
 #include <mgpu/lm/decode/logit_processors.hpp>
 #include <mgpu/lm/decode/sampler.hpp>
+#include <mgpu/tensor/device_stream.hpp>
 #include <mgpu/tensor/read_back.hpp>
 
+#include "draw_from_best.hpp"
 #include "draw_words.hpp"
 #include "offset_divergence.hpp"
 #include "online_draw.hpp"
@@ -78,12 +81,13 @@ at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config) {
   return uniforms.to(rows.hidden.device());
 }
 
-/// Returns a random number in [0, 1) for each row, [N]. The number selects the rank whose draw is
-/// used.
-at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) {
+/// Returns a random number in [0, 1) for each row, [N] float64 on the CPU. `block` is that of
+/// draw_words().
+at::Tensor row_uniforms(const SampledRows& rows, const SamplingConfig& config,
+                        std::uint32_t block) {
   std::vector<double> uniforms;
   for (const DrawSite& site : rows.sites) {
-    const Philox4 words = draw_words(stream_of(config, site), site.position, kDrawBlocks);
+    const Philox4 words = draw_words(stream_of(config, site), site.position, block);
     uniforms.push_back(uniform53(words[0], words[1]));
   }
   return at::tensor(uniforms, at::kDouble);
@@ -139,7 +143,10 @@ DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
     });
   });
   folded.combine(rows.model, {});
-  if (rows.model.shard().is_tensor_parallel) drawn.combine(rows.model, last_uniforms(rows, config));
+  if (rows.model.shard().is_tensor_parallel) {
+    // These numbers select the rank whose draw is used.
+    drawn.combine(rows.model, row_uniforms(rows, config, kDrawBlocks));
+  }
   const at::Tensor log_sums = folded.log_sums();
   return {drawn.ids.clamp_min(0), drawn.picked - log_sums, checked(log_sums, rows, processed),
           divergences_of(rows, divergence)};
@@ -206,12 +213,15 @@ std::vector<DrawnToken> Sampler::draw(const LanguageModel& model, const at::Tens
   const SampledRows rows = rows_to_sample(model, hidden, sites, processors, config_);
   const bool is_best = config_.top_k == 1 && !model.shard().is_tensor_parallel;
   const bool cuts = config_.top_k > 0 || config_.top_p < 1.0;
-  return cuts && !is_best ? draw_truncated(rows, config_) : on_host(rows, rows_in_tensors(rows));
+  const bool on_device = tensor::runs_on_gpu(hidden) && can_draw_rows(model);
+  return cuts && !is_best && !on_device ? draw_truncated(rows, config_)
+                                        : on_host(rows, rows_in_tensors(rows));
 }
 
 bool Sampler::can_draw_rows(const LanguageModel& model) const {
   if (model.shard().is_tensor_parallel || config_.repetition_penalty != 1.0) return false;
-  return config_.top_k == 1 || (config_.top_k == 0 && config_.top_p == 1.0);
+  if (config_.top_k == 0) return config_.top_p == 1.0;
+  return config_.top_k <= static_cast<std::int64_t>(kernels::kMaxBest);
 }
 
 DrawnRows Sampler::draw_rows(const LanguageModel& model, const at::Tensor& hidden,
@@ -223,7 +233,9 @@ DrawnRows Sampler::draw_rows(const LanguageModel& model, const at::Tensor& hidde
 }
 
 DrawnRows Sampler::rows_in_tensors(const SampledRows& rows) const {
-  return config_.top_k == 1 ? draw_best(rows, config_) : draw_from_all(rows, config_);
+  if (config_.top_k == 1) return draw_best(rows, config_);
+  if (config_.top_k == 0) return draw_from_all(rows, config_);
+  return draw_from_best(rows, config_, row_uniforms(rows, config_, 0).to(rows.hidden.device()));
 }
 
 }  // namespace mgpu::lm

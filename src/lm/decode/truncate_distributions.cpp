@@ -11,6 +11,7 @@
 #include <mgpu/kernels/online_logsumexp.hpp>
 #include <mgpu/tensor/read_back.hpp>
 
+#include "best_tokens.hpp"
 #include "offset_divergence.hpp"
 #include "top_k_top_p.hpp"
 
@@ -31,22 +32,11 @@ std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits,
   return result;
 }
 
-/// Holds the results of one Attempt for N rows, with the K best tokens of each row.
-/// Attempt::results() returns them on the device, and read_sums() copies them to the host.
-struct HostSums {
-  at::Tensor log_sums;    // [N] float32, logsumexp of the changed logits
-  at::Tensor log_totals;  // [N] float32, logsumexp of changed logits / temperature; [0]: not needed
-  at::Tensor ids;         // [N, K] int64
-  at::Tensor logits;      // [N, K] float32
-  at::Tensor log_probs;   // [N, K] float32, from the model's unchanged logits; [0]: unknown
-  at::Tensor divergences;  // [N] float64; [0] without a candidate processor
-};
-
-/// Returns `sums` on the host, after a single host read of one float64 tensor. float64 holds all
+/// Returns `best` on the host, after a single host read of one float64 tensor. float64 holds all
 /// ids and float32 numbers exactly.
-HostSums read_sums(const HostSums& sums) {
-  const at::Tensor parts[] = {sums.log_sums, sums.log_totals, sums.ids,
-                              sums.logits,   sums.log_probs,  sums.divergences};
+BestTokens read_back(const BestTokens& best) {
+  const at::Tensor parts[] = {best.log_sums, best.log_totals, best.ids,
+                              best.logits,   best.log_probs,  best.divergences};
   std::vector<at::Tensor> exact;
   for (const at::Tensor& part : parts)
     exact.push_back(part.to(at::kDouble).flatten());
@@ -57,7 +47,7 @@ HostSums read_sums(const HostSums& sums) {
     place += like.numel();
     return values.to(like.scalar_type());
   };
-  HostSums host;
+  BestTokens host;
   at::Tensor* fields[] = {&host.log_sums, &host.log_totals, &host.ids,
                           &host.logits,   &host.log_probs,  &host.divergences};
   for (std::size_t i = 0; i < std::size(fields); ++i)
@@ -65,79 +55,17 @@ HostSums read_sums(const HostSums& sums) {
   return host;
 }
 
-/// Returns the logits of the tokens in `best` without the offsets that some of these tokens got.
-at::Tensor without_offsets(const CandidateOffsets& offsets, const OnlineLogits& best) {
-  if (!offsets.values.defined()) return best.best_logits;
-  const auto [ids, order] = offsets.ids.sort(1);  // [N, candidates]
-  const at::Tensor places = at::searchsorted(ids, best.best_ids).clamp_max(ids.size(1) - 1);
-  const at::Tensor is_candidate = ids.gather(1, places) == best.best_ids;
-  return at::where(is_candidate, offsets.logits.gather(1, order.gather(1, places)),
-                   best.best_logits);
-}
-
-/// One attempt to find the candidates of each row among its `best` most probable tokens. fold()
-/// adds each piece of the logits to the members that are needed. The other members stay empty.
-struct Attempt {
-  OnlineLogits folded;          // sums over the changed logits, and the best tokens
-  OnlineLogits tempered;        // sums over the changed logits, divided by the temperature
-  OnlineLogits unchanged;       // sums over the model's logits, if only offsets change them
-  OffsetDivergence divergence;  // KL divergence that the offsets cause
-
-  Attempt(const SampledRows& rows, const SamplingConfig& config, std::int64_t best)
-      : folded(rows.hidden.size(0), best, rows.hidden.options()),
-        tempered(needs_total(config) ? rows.hidden.size(0) : 0, 0, rows.hidden.options()),
-        unchanged(has_only_offsets(rows, config) ? rows.hidden.size(0) : 0, 0,
-                  rows.hidden.options()),
-        divergence(rows, config) {}
-
-  static bool needs_total(const SamplingConfig& config) {
-    return config.top_p < 1.0 && config.top_k == 0;
-  }
-  static bool has_only_offsets(const SampledRows& rows, const SamplingConfig& config) {
-    return rows.offsets.values.defined() && !changes_before_offsets(rows, config);
-  }
-
-  void fold(const LogitsPiece& raw, const SampledRows& rows, const SamplingConfig& config) {
-    const LogitsPiece piece = changed(raw, rows, config);
-    folded.fold(piece, {});
-    if (needs_total(config))
-      tempered.fold({piece.logits / config.temperature, piece.row, piece.first_id}, {});
-    if (has_only_offsets(rows, config)) unchanged.fold(raw, {});
-    divergence.fold(raw);
-  }
-
-  /// Merges the sums of all ranks, and returns the results for the whole vocabulary on the device.
-  ///
-  /// Ranks: collective over the ranks of a tensor-parallel model
-  HostSums results(const SampledRows& rows, const SamplingConfig& config) {
-    for (OnlineLogits* sums : {&folded, &tempered, &unchanged})
-      sums->combine(rows.model, {});
-    HostSums sums{folded.log_sums(),  tempered.log_sums(),          folded.best_ids,
-                  folded.best_logits, tempered.sums.new_empty({0}), divergence.result()};
-    if (!changes_before_offsets(rows, config)) {
-      const at::Tensor log_sums =
-          rows.offsets.values.defined() ? unchanged.log_sums() : sums.log_sums;
-      sums.log_probs = without_offsets(rows.offsets, folded) - log_sums.unsqueeze(1);
-    }
-    if (!sums.divergences.defined()) sums.divergences = tempered.sums.new_empty({0});
-    return sums;
-  }
-};
-
 /// Returns the candidates of each row among its `best` most probable tokens, after top k and top p.
 /// A row whose nucleus has more than `best` tokens gets no value.
 std::vector<std::optional<TruncatedDistribution>> truncate_with_best(const SampledRows& rows,
                                                                      const SamplingConfig& config,
                                                                      std::int64_t best) {
-  Attempt attempt(rows, config, best);
-  for_each_piece(rows.model, rows.hidden,
-                 [&](const LogitsPiece& raw) { attempt.fold(raw, rows, config); });
-  const HostSums host = read_sums(attempt.results(rows, config));
+  const BestTokens host = read_back(best_tokens(rows, config, best));
   check_sums(rows, host.log_sums);
   std::vector<std::optional<TruncatedDistribution>> result;
   for (std::int64_t n = 0; n < rows.hidden.size(0); ++n) {
     std::optional<double> total;
-    if (Attempt::needs_total(config)) total = host.log_totals.const_data_ptr<float>()[n];
+    if (needs_total(config)) total = host.log_totals.const_data_ptr<float>()[n];
     auto candidates = top_k_top_p(scored(host.ids, host.logits, n), config, total);
     if (!candidates) {
       result.push_back(std::nullopt);

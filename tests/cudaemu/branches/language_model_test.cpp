@@ -1,9 +1,13 @@
 // Tests the GPU branches of language models: numbers, reproducible sums, launches and host reads.
+#include <vector>
+
 #include <ATen/ATen.h>
 
 #include <gtest/gtest.h>
 
 #include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/lm/decode/logit_processors.hpp>
+#include <mgpu/lm/decode/sampler.hpp>
 #include <mgpu/lm/training/head_blocks.hpp>
 #include <mgpu/lm/training/trainable_model.hpp>
 
@@ -73,6 +77,36 @@ TEST(GpuBranchTest, TheKlOfAGuidedDrawIsComputedWithoutAHostRead) {
   EXPECT_GT(work.launches(), 0);
   EXPECT_GT(divergences.min().item<double>(), 1e-3);
   EXPECT_LT(error_of(divergences, divergence_by_rows(sums)), 1e-12);
+}
+
+/// Returns a model that consists of a head only, whose logits are its hidden states.
+LanguageModel identity_model(std::int64_t vocab) {
+  LmConfig config;
+  config.vocab = vocab;
+  config.hidden_size = vocab;
+  LmWeights weights;
+  weights.head.weight = at::eye(vocab);
+  return {config, weights};
+}
+
+TEST(GpuBranchTest, DrawsAmongTheBestTokensReadNothing) {
+  const LanguageModel model = identity_model(40);
+  const at::Tensor hidden = 4.0 * waves(30, 40, 0.0);
+  std::vector<DrawSite> sites(30);
+  for (std::size_t n = 0; n < sites.size(); ++n)
+    sites[n].sample = n;
+  const Sampler sampler(
+      {.is_greedy = false, .temperature = 1.5, .top_k = 8, .top_p = 0.8, .seed = 1});
+  const GpuWork work;
+  const DrawnRows drawn = sampler.draw_rows(model, hidden, sites, {});
+
+  EXPECT_EQ(work.reads(), 0);
+  EXPECT_GT(work.own_kernels(), 0);
+  const at::Tensor ranks = (hidden > hidden.gather(1, drawn.ids.unsqueeze(1))).sum(1);
+  EXPECT_LT(ranks.max().item<std::int64_t>(), 8);
+  EXPECT_GT(ranks.max().item<std::int64_t>(), 1);
+  const at::Tensor log_probs = at::log_softmax(hidden, 1).gather(1, drawn.ids.unsqueeze(1));
+  EXPECT_LT(error_of(drawn.log_probs, log_probs.squeeze(1)), 1e-5);
 }
 
 TEST(GpuBranchTest, GradientsOfAnEmbeddingAreAddedInAFixedOrder) {

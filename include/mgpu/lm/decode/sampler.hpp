@@ -89,7 +89,8 @@ public:
   /// Returns whether draw_rows() supports this sampler's config and the model. There are three
   /// conditions:
   /// - The config has no repetition penalty.
-  /// - The config is greedy, has top_k 1, or uses neither top k nor top p.
+  /// - The config is greedy, has a top_k of at most kernels::kMaxBest, or uses neither top k nor
+  ///   top p.
   /// - The vocabulary is not split over ranks.
   bool can_draw_rows(const LanguageModel& model) const;
 
