@@ -11,12 +11,11 @@ sys.path.insert(0, str(HERE.parent / "end_to_end"))
 import program
 import tiny_lm
 
-TINY_LM = program.TOP / "conf/examples/tiny_lm/model"
 LM_TRAIN = f"""
 schema: 1
 job: train
 run: {{name: tiny}}
-model: {{init: {TINY_LM}}}
+model: {{init: {program.SMALL_LM}}}
 train: {{seq_len: 64, global_batch_size: 8, lanes: 2, max_steps: 4, learning_rate: 3e-3,
         warmup_steps: 2}}
 """

@@ -20,7 +20,6 @@ except ImportError as error:
     NO_H5PY = f"no h5py here: {error}"
 
 EMULATED = os.environ["MGPU_EMULATED"]
-TINY_LM = program.TOP / "conf/examples/tiny_lm/model"
 LAUNCHES = re.compile(r"cudaemu: \d+ launches of (\w+)")
 STEP = {"block_sums_kernel", "total_kernel", "adamw_step_kernel"}
 ATTENTION = {"forward_kernel", "grad_queries_kernel", "grad_keys_kernel"}
@@ -30,7 +29,7 @@ LM_TRAIN = f"""
 schema: 1
 job: train
 run: {{name: tiny}}
-model: {{init: {TINY_LM}}}
+model: {{init: {program.SMALL_LM}}}
 train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 6, learning_rate: 3e-3,
         warmup_steps: 2}}
 """

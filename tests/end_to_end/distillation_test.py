@@ -6,12 +6,11 @@ import signal
 import program
 import report_page
 
-MODEL = program.TOP / "conf/examples/tiny_lm/model"
 TRAIN = f"""
 schema: 1
 job: train
 run: {{name: tiny, deterministic: layout}}
-model: {{init: {MODEL}}}
+model: {{init: {program.SMALL_LM}}}
 train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 12, learning_rate: 3e-3,
         warmup_steps: 4}}
 checkpoint: {{every: 6}}
@@ -126,7 +125,7 @@ class Distillation(program.ProgramTest):
             self.assertAlmostEqual(a, b, delta=2e-3)
 
     def test_a_student_that_is_the_teacher_has_nothing_to_learn(self):
-        self.config.write_text(TRAIN.replace(f"init: {MODEL}", f"path: {self.model}"))
+        self.config.write_text(TRAIN.replace(f"init: {program.SMALL_LM}", f"path: {self.model}"))
         same = ("distill.ce_weight=0", "train.max_steps=1")
         for loss in ("forward_kl", "reverse_kl", "jsd"):
             self.train(1, *same, f"distill.model={self.model}", "data.synthetic_texts=100",
@@ -199,7 +198,7 @@ class Distillation(program.ProgramTest):
                                   file[f"arrays/samples/{name}/row_offsets"][1:])]
                              for name in ("prompt_ids", "output_ids"))
         # 20 tokens: each prompt with its completion is a separate sequence.
-        self.config.write_text(TRAIN.replace(f"init: {MODEL}", f"path: {student}")
+        self.config.write_text(TRAIN.replace(f"init: {program.SMALL_LM}", f"path: {student}")
                                .replace("seq_len: 64, global_batch_size: 8",
                                         "seq_len: 20, global_batch_size: 120"))
         self.train(1, *self.own(1, "run.seed=3", "train.max_steps=1", "distill.sampling_temperature=0.8",

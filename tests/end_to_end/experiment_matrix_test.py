@@ -16,7 +16,7 @@ EXAMPLES = program.TOP / "conf" / "examples"
 FILES = {
     "reference": """schema: 1
 job: train
-model: {{init: {conf}/tiny_lm/model}}
+model: {{init: {small_lm}}}
 data: {{path: {conf}/pairs/answers.jsonl}}
 train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 2, learning_rate: 2e-3}}
 checkpoint: {{keep: 1}}
@@ -67,7 +67,8 @@ class MatrixCase(program.ProgramTest):
                                "  baseline: alone\n")
 
     def write(self, name, text):
-        (self.stages / f"{name}.yaml").write_text(text.format(conf=EXAMPLES))
+        (self.stages / f"{name}.yaml").write_text(
+            text.format(conf=EXAMPLES, small_lm=program.SMALL_LM))
 
     def experiment(self, code, ranks, *arguments):
         return self.run_to(code, ranks, *arguments, config=self.config)
@@ -164,7 +165,7 @@ class Matrix(MatrixCase):
         sizes |= {"hidden_size": 4096, "num_hidden_layers": 24,
                   "num_attention_heads": 32, "head_dim": 128, "intermediate_size": 14336}
         (model / "config.json").write_text(json.dumps(sizes))
-        self.write("reference", FILES["reference"].replace("{conf}/tiny_lm/model", str(model)))
+        self.write("reference", FILES["reference"].replace("{small_lm}", str(model)))
         ended = self.run_program(1, "--plan", *card, config=self.config)
         self.assertEqual(ended.code, 71, ended.err)
         self.assertRegex(ended.err, r"E301.*\n.*\n? *stage +ranks +memory +key")

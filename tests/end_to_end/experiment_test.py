@@ -21,7 +21,7 @@ SEED = int(os.environ.get("MGPU_E2E_SEED", "1"))
 COMMON = "schema: 1\nrun: {{name: {name}, output: {output}}}\n"
 STAGES = {
     "reference": """job: train
-model: {{init: {conf}/tiny_lm/model}}
+model: {{init: {small_lm}}}
 data: {{path: {conf}/pairs/answers.jsonl}}
 train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: {steps}, learning_rate: 2e-3}}
 checkpoint: {{keep: 1, every: 2}}
@@ -74,7 +74,8 @@ def host_bytes():
 def write_stages(folder, output, steps, **more):
     """Writes a file for each of STAGES; `more` adds lines to the files that it names."""
     for name, text in STAGES.items():
-        values = {"name": name, "output": output, "conf": CONF, "steps": steps}
+        values = {"name": name, "output": output, "conf": CONF, "steps": steps,
+                  "small_lm": program.SMALL_LM}
         (folder / f"{name}.yaml").write_text((COMMON + text).format(**values) + more.get(name, ""))
 
 

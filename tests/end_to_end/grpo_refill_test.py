@@ -6,7 +6,6 @@ import sys
 import program
 from recipe_case import RecipeCase
 
-MODEL = program.TOP / "conf/examples/tiny_lm/model"
 GROUP, GROUPS, STEPS = 4, 6, 6
 SEVERAL = ("grpo.num_iterations=2", "grpo.beta=0.05", "checkpoint.every=1")
 
@@ -63,7 +62,7 @@ class Replay:
 
 class GrpoRefill(RecipeCase):
     CONFIG = program.TOP / "conf/train/grpo.yaml"
-    KEYS = ("run.name=tiny", "model.path=null", f"model.init={MODEL}",
+    KEYS = ("run.name=tiny", "model.path=null", f"model.init={program.SMALL_LM}",
             f"train.max_steps={STEPS}", f"train.global_batch_size={GROUP * GROUPS}",
             "train.lanes=4", f"grpo.group_size={GROUP}", "grpo.max_new_tokens=6",
             "reward.functions={regex: 1}", "reward.regex=e", "grpo.refill=2")

@@ -16,7 +16,6 @@ import page_numbers
 import pages
 
 START = program.TOP / "conf/train/grpo_start.yaml"
-MODEL = program.TOP / "conf/examples/tiny_lm/model"
 SEVERAL = ("grpo.num_iterations=2", "grpo.temperature=0.8", "grpo.beta=0.05", "grpo.top_p=0.95",
            "grpo.clip_low=0.001", "checkpoint.every=1")
 
@@ -24,7 +23,8 @@ SEVERAL = ("grpo.num_iterations=2", "grpo.temperature=0.8", "grpo.beta=0.05", "g
 class Grpo(RecipeCase):
     CONFIG = program.TOP / "conf/train/grpo.yaml"
     # A model with random weights, rewarded for the letter e.
-    KEYS = ("run.name=tiny", "model.path=null", f"model.init={MODEL}", "train.max_steps=5",
+    KEYS = ("run.name=tiny", "model.path=null", f"model.init={program.SMALL_LM}",
+            "train.max_steps=5",
             "train.global_batch_size=16", "train.lanes=4", "grpo.group_size=4",
             "grpo.max_new_tokens=6", "reward.functions={regex: 1, length: 0.01}", "reward.regex=e",
             "reward.length=5")

@@ -38,7 +38,7 @@ RUNS = {
     # have to survive.
     "grpo": KilledRun(CONF / "train/grpo.yaml",
                       ("run.name=tiny", "model.path=null",
-                       f"model.init={CONF}/examples/tiny_lm/model", "train.max_steps=40",
+                       f"model.init={program.SMALL_LM}", "train.max_steps=40",
                        "train.global_batch_size=16", "train.lanes=4", "grpo.group_size=4",
                        "grpo.max_new_tokens=6", "grpo.num_iterations=2", "grpo.refill=2",
                        "grpo.beta=0.05", "reward.functions={regex: 1}", "reward.regex=e",

@@ -17,7 +17,7 @@ CONFIG = f"""
 schema: 1
 job: train
 run: {{name: tiny, deterministic: layout}}
-model: {{init: {program.TOP / "conf/examples/tiny_lm/model"}}}
+model: {{init: {program.SMALL_LM}}}
 data: {{synthetic_texts: 300}}
 train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 24, learning_rate: 3e-3,
         warmup_steps: 4}}
@@ -117,7 +117,7 @@ class LanguageNumbers(program.ProgramTest):
 
     def test_the_plan_says_what_memory_a_run_takes(self):
         model = self.folder / "model"
-        shutil.copytree(program.TOP / "conf/examples/tiny_lm/model", model)
+        shutil.copytree(program.SMALL_LM, model)
         config = json.loads((model / "config.json").read_text())
         config |= {"hidden_size": 320, "intermediate_size": 864, "vocab_size": 8192}
         (model / "config.json").write_text(json.dumps(config))

@@ -7,12 +7,11 @@ import signal
 import program
 import report_page
 
-MODEL = program.TOP / "conf/examples/tiny_lm/model"
 CONFIG = f"""
 schema: 1
 job: train
 run: {{name: tiny, deterministic: layout}}
-model: {{init: {MODEL}}}
+model: {{init: {program.SMALL_LM}}}
 data: {{synthetic_texts: 300}}
 train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 24, learning_rate: 3e-3,
         warmup_steps: 4, eval_every: 8}}
@@ -107,8 +106,10 @@ class LanguageTraining(program.ProgramTest):
         self.assertLess(losses[-1], losses[0] - 1.0)
         checkpoint = first / "ckpt" / "last"
         for name in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):
-            self.assertEqual((checkpoint / name).read_bytes(), (MODEL / name).read_bytes())
-        self.config.write_text(CONFIG.replace(f"init: {MODEL}", f"path: {checkpoint.resolve()}"))
+            self.assertEqual((checkpoint / name).read_bytes(),
+                             (program.SMALL_LM / name).read_bytes())
+        self.config.write_text(
+            CONFIG.replace(f"init: {program.SMALL_LM}", f"path: {checkpoint.resolve()}"))
         self.train(1, f"run.output={self.folder / 'more'}")
         after = self.losses(self.folder / "more" / "tiny" / "latest")
         self.assertLess(after[0], losses[0] - 1.0)

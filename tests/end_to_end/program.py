@@ -21,6 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 PROGRAM = os.environ.get("MGPU_PROGRAM", str(TOP / "mgpu_spmd"))
 MPIEXEC = os.environ.get("MGPU_MPIEXEC", "mpirun")
+SMALL_LM = HERE / "small_lm"  # a model without weights, an eighth of conf/examples/tiny_lm
 TINY = HERE / "tiny.yaml"
 DEADLINE_S = 90.0  # of one start; an idle machine needs 2 s
 # mpirun sends SIGTERM to the remaining ranks one second after the first rank has ended, and SIGKILL

@@ -10,8 +10,8 @@ except ImportError:
 class RecipeCase(program.ProgramTest):
     """Trains with CONFIG and KEYS. The bytes of FILES must not depend on ranks and kills."""
     CONFIG = None
-    KEYS = ("run.name=tiny", "train.lanes=4", "train.max_steps=6", "train.eval_every=3",
-            "data.max_samples=24")
+    KEYS = ("run.name=tiny", f"model.init={program.SMALL_LM}", "train.lanes=4",
+            "train.max_steps=6", "train.eval_every=3", "data.max_samples=24")
     FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safetensors")
 
     def setUp(self):

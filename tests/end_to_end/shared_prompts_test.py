@@ -5,7 +5,6 @@ import json
 import program
 from recipe_case import RecipeCase
 
-MODEL = program.TOP / "conf/examples/tiny_lm/model"
 SEPARATE = "train.share_prompts=false"
 # Numbers of a step that come from its forward passes.
 FORWARD = ("loss", "reward", "entropy", "completion_length", "log_prob_difference")
@@ -14,7 +13,8 @@ FORWARD = ("loss", "reward", "entropy", "completion_length", "log_prob_differenc
 class SharedPrompts(RecipeCase):
     CONFIG = program.TOP / "conf/train/grpo.yaml"
     # A model with random weights, rewarded for the letter e. Prompts have about 40 tokens.
-    KEYS = ("run.name=tiny", "model.path=null", f"model.init={MODEL}", "train.max_steps=3",
+    KEYS = ("run.name=tiny", "model.path=null", f"model.init={program.SMALL_LM}",
+            "train.max_steps=3",
             "data.dataset=none", "data.arithmetic.largest=99",
             "data.arithmetic.rows=[15000, 1000, 4000]", "train.seq_len=64",
             "train.global_batch_size=16", "train.lanes=4", "grpo.group_size=4",

@@ -27,7 +27,7 @@ class ShippedExperiments(ShippedExperiment):
         for name in names:
             model = hub / f"models--{name.replace('/', '--')}"
             if not model.exists():
-                shutil.copytree(self.conf / "examples/tiny_lm/model", model / "snapshots" / "1")
+                shutil.copytree(program.SMALL_LM, model / "snapshots" / "1")
                 (model / "refs").mkdir()
                 (model / "refs" / "main").write_text("1")
         questions = self.folder / "gsm8k"
