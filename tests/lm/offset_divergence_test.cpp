@@ -153,7 +153,8 @@ TEST_F(LargeVocabularyTest, ARowHasTheSameBitsAloneAndInStepsAhead) {
       EXPECT_EQ(alone[0].log_prob, together[n].log_prob);
     }
     if (!sampler.can_draw_rows(*model_)) continue;
-    const DrawnRows rows = sampler.draw_rows(*model_, hidden_, sites_, {{}, &offsets});
+    const DrawnRows rows = sampler.draw_rows(*model_, hidden_, sites_, {{}, &offsets},
+                                             sampler.uniforms(*model_, sites_, 1, at::kCPU)[0]);
     for (std::size_t n = 0; n < together.size(); ++n)
       EXPECT_EQ(rows.divergences[static_cast<std::int64_t>(n)].item<double>(),
                 together[n].divergence);

@@ -244,6 +244,57 @@ TEST(SamplerTest, APenaltyIsAppliedOncePerTokenWithoutReadingLogits) {
   }
 }
 
+/// Returns rows of logits for 1 to 3,000 tokens: a single token, equal logits, impossible tokens,
+/// and logits far apart.
+std::vector<at::Tensor> unusual_rows() {
+  const at::Tensor forbidden = at::full({3, 9}, -1e30F);
+  forbidden.narrow(1, 4, 2).zero_();
+  return {at::zeros({2, 1}), at::zeros({40, 10}), forbidden,
+          at::sin(at::arange(8.0F * 3000)).view({8, 3000}) * 40.0,
+          at::sin(at::arange(64.0F * 30)).view({64, 30})};
+}
+
+TEST(SamplerTest, DrawsInTensorsAreThoseOfTheHost) {
+  for (const at::Tensor& logits : unusual_rows()) {
+    const LanguageModel model = identity_model(logits.size(1));
+    const std::vector<DrawSite> sites = sites_of(static_cast<std::size_t>(logits.size(0)), 7);
+    for (const std::int64_t top_k : {2, 10, 1024}) {
+      for (const double top_p : {1.0, 0.6, 1e-9}) {
+        const Sampler sampler(
+            {.is_greedy = false, .temperature = 1.3, .top_k = top_k, .top_p = top_p, .seed = 5});
+        ASSERT_TRUE(sampler.can_draw_rows(model));
+        const auto expected = sampler.draw(model, logits, sites);
+
+        const DrawnRows drawn = sampler.draw_rows(model, logits, sites, {},
+                                                  sampler.uniforms(model, sites, 1, at::kCPU)[0]);
+
+        for (std::size_t n = 0; n < expected.size(); ++n) {
+          const auto row = static_cast<std::int64_t>(n);
+          EXPECT_EQ(drawn.ids[row].item<std::int64_t>(), expected[n].id) << top_k << " " << top_p;
+          EXPECT_EQ(drawn.log_probs[row].item<float>(), expected[n].log_prob);
+        }
+      }
+    }
+  }
+}
+
+TEST(SamplerTest, DrawsInTensorsKeepSumsThatAreNotFinite) {
+  const LanguageModel model = identity_model(4);
+  const at::Tensor hidden = at::zeros({3, 4});
+  hidden[0].fill_(-INFINITY);
+  hidden[1][2] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<DrawSite> sites = sites_of(3);
+  const Sampler sampler({.is_greedy = false, .top_k = 3, .top_p = 0.5});
+
+  const DrawnRows drawn =
+      sampler.draw_rows(model, hidden, sites, {}, sampler.uniforms(model, sites, 1, at::kCPU)[0]);
+
+  EXPECT_FALSE(std::isfinite(drawn.log_sums[0].item<float>()));
+  EXPECT_FALSE(std::isfinite(drawn.log_sums[1].item<float>()));
+  EXPECT_TRUE(std::isfinite(drawn.log_sums[2].item<float>()));
+  EXPECT_GE(drawn.ids.min().item<std::int64_t>(), 0);
+}
+
 TEST(SamplerTest, ValuesOutOfRangeAreRefused) {
   EXPECT_THROW(Sampler({false, 0.0}), Error);
   EXPECT_THROW(Sampler({false, 1.0, -1}), Error);

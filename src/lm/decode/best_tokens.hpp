@@ -11,14 +11,15 @@
 // Shapes in this header: N rows of a draw, K best tokens of each row.
 namespace mgpu::lm {
 
-/// The K most probable tokens of each row, most probable first, ties by ascending id. Changed
-/// logits are those after repetition penalty, processors and offsets.
+/// Has the K most probable tokens of each row, most probable first, and tokens of equal logits by
+/// ascending id. Changed logits are those after repetition penalty, processors and offsets.
 struct BestTokens {
   at::Tensor log_sums;    // [N] float32, logsumexp of the changed logits
   at::Tensor log_totals;  // [N] float32, logsumexp of changed logits / temperature; [0]: not needed
-  at::Tensor ids;         // [N, K] int64; -1 after the last token of a smaller vocabulary
+  at::Tensor ids;         // [N, K] int64; -1: fewer tokens, or logits that are not finite
   at::Tensor logits;      // [N, K] float32, changed
-  at::Tensor log_probs;   // [N, K] float32, from the model's unchanged logits; [0]: unknown
+  at::Tensor log_probs;   // [N, K] float32, from the model's unchanged logits; [0]: unknown,
+                          // because a repetition penalty or a block processor changes logits
   at::Tensor divergences;  // [N] float64, DrawnToken::divergence; [0] without a candidate processor
 };
 

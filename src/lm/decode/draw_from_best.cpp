@@ -10,31 +10,38 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns `probabilities`, [N, K], with each row scaled to the sum 1. A cumulative sum adds in
-/// the order of the tokens, as top_k_top_p() does.
+/// Returns the cumulative sums of each row, [N, K], added in the order of the tokens. A GPU keeps
+/// this order if it sums the columns of a matrix with several columns. So the rows are copied into
+/// such columns.
+at::Tensor reached(const at::Tensor& probabilities) {
+  const at::Tensor columns = at::cat({probabilities, probabilities}).t().contiguous();  // [K, 2 N]
+  return columns.cumsum(0).t().narrow(0, 0, probabilities.size(0));
+}
+
+/// Returns `probabilities`, [N, K], with each row scaled to the sum 1.
 at::Tensor scaled(const at::Tensor& probabilities) {
-  return probabilities * probabilities.cumsum(1).narrow(1, -1, 1).reciprocal();
+  return probabilities * reached(probabilities).narrow(1, -1, 1).reciprocal();
 }
 
 /// Returns the probabilities of the best tokens after temperature and top p, [N, K] float64.
 at::Tensor probabilities_of(const BestTokens& best, const SamplingConfig& config) {
-  // A division by a number becomes a product on a GPU, which is rounded differently.
+  // On a GPU, a division by a number becomes a product, and a product is rounded differently.
   const at::Tensor temperature = at::full({1}, config.temperature, best.logits.options());
   const at::Tensor scores = best.logits.div(temperature).to(at::kDouble);
   const at::Tensor shares = (scores - scores.narrow(1, 0, 1)).exp();
   const at::Tensor kept = scaled(shares.masked_fill(best.ids < 0, 0.0));
   if (config.top_p == 1.0) return kept;
   const at::Tensor before =
-      at::constant_pad_nd(kept.cumsum(1).narrow(1, 0, kept.size(1) - 1), {1, 0});
+      at::constant_pad_nd(reached(kept).narrow(1, 0, kept.size(1) - 1), {1, 0});
   return scaled(kept.masked_fill(before >= config.top_p, 0.0));
 }
 
 /// Returns the index of the drawn token in each row, [N] int64, as pick() does.
 at::Tensor picks(const at::Tensor& probabilities, const at::Tensor& uniforms) {
-  const at::Tensor reached = probabilities.cumsum(1);
-  const at::Tensor aims = uniforms.unsqueeze(1) * reached.narrow(1, -1, 1);
+  const at::Tensor sums = reached(probabilities);
+  const at::Tensor aims = uniforms.unsqueeze(1) * sums.narrow(1, -1, 1);
   const at::Tensor last = (probabilities > 0.0).sum(1) - 1;
-  return at::minimum((reached <= aims).sum(1), last).clamp_min(0);
+  return at::minimum((sums <= aims).sum(1), last).clamp_min(0);
 }
 
 }  // namespace

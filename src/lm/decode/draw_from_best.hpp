@@ -8,9 +8,12 @@
 
 namespace mgpu::lm {
 
-/// Draws one token per row among its SamplingConfig::top_k best tokens, after temperature and top
-/// p. The function draws as pick() does from the candidates of top_k_top_p(). It uses tensor
-/// operations only, so the host reads nothing back.
+/// Draws one token per row among its best tokens (SamplingConfig::top_k), after temperature and
+/// top p. The steps are those of top_k_top_p() and pick(). They are tensor operations here, so the
+/// host reads nothing back. Only the rounding of exponential functions may differ. A row whose
+/// logits are not finite gets any valid id, and its sum in DrawnRows::log_sums is not finite.
+///
+/// config.top_k is above 0. It, or the vocabulary, is at most kernels::kMaxBest.
 ///
 /// Shapes: uniforms [N] float64 on the device of the N rows, in [0, 1)
 /// Ranks:  collective over the ranks of a tensor-parallel model

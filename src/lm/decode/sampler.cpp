@@ -61,33 +61,18 @@ std::uint32_t first_block(const LanguageModel& model) {
                                     model.peers()->rank());
 }
 
-/// Returns the uniform random numbers for each vocabulary block of this rank, [blocks, N, 2]. The
-/// first number of each pair decides whether a token of the block replaces the token drawn so far.
-/// The second number selects the token in the block. All numbers are sent to the device together.
-at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config) {
-  const std::int64_t size = rows.model.shard().vocab.size();
-  const std::int64_t blocks = (size + kVocabularyBlock - 1) / kVocabularyBlock;
-  const auto count = static_cast<std::int64_t>(rows.sites.size());
-  at::Tensor uniforms = at::empty({blocks, count, 2}, at::kDouble);
-  double* next = uniforms.mutable_data_ptr<double>();
-  for (std::int64_t b = 0; b < blocks; ++b) {
-    for (const DrawSite& site : rows.sites) {
-      const Philox4 words = draw_words(stream_of(config, site), site.position,
-                                       first_block(rows.model) + static_cast<std::uint32_t>(b));
-      *next++ = uniform53(words[0], words[1]);
-      *next++ = uniform53(words[2], words[3]);
-    }
-  }
-  return uniforms.to(rows.hidden.device());
+/// Returns how many blocks Sampler::uniforms() has; a greedy draw needs no random numbers.
+std::int64_t blocks_of(const LanguageModel& model, const SamplingConfig& config) {
+  if (config.top_k > 0) return config.top_k == 1 ? 0 : 1;
+  return (model.shard().vocab.size() + kVocabularyBlock - 1) / kVocabularyBlock;
 }
 
-/// Returns a random number in [0, 1) for each row, [N] float64 on the CPU. `block` is that of
-/// draw_words().
-at::Tensor row_uniforms(const SampledRows& rows, const SamplingConfig& config,
-                        std::uint32_t block) {
+/// Returns a random number in [0, 1) for each row, [N]. The number selects the rank whose draw is
+/// used.
+at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) {
   std::vector<double> uniforms;
   for (const DrawSite& site : rows.sites) {
-    const Philox4 words = draw_words(stream_of(config, site), site.position, block);
+    const Philox4 words = draw_words(stream_of(config, site), site.position, kDrawBlocks);
     uniforms.push_back(uniform53(words[0], words[1]));
   }
   return at::tensor(uniforms, at::kDouble);
@@ -124,12 +109,12 @@ at::Tensor divergences_of(const SampledRows& rows, OffsetDivergence& divergence)
 }
 
 /// Returns one token per row, drawn without top k and top p in one pass over the vocabulary.
-DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
+DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config,
+                        const at::Tensor& uniforms) {
   OnlineDraw drawn(rows.hidden.size(0), rows.hidden.device());
   OnlineLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
   OnlineLogits processed(rows.hidden.size(0), 0, rows.hidden.options());
   OffsetDivergence divergence(rows, config);
-  const at::Tensor uniforms = uniforms_of(rows, config);
   const std::int64_t first_id = rows.model.shard().vocab.begin;
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& whole) {
     folded.fold(whole, {});
@@ -143,10 +128,7 @@ DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
     });
   });
   folded.combine(rows.model, {});
-  if (rows.model.shard().is_tensor_parallel) {
-    // These numbers select the rank whose draw is used.
-    drawn.combine(rows.model, row_uniforms(rows, config, kDrawBlocks));
-  }
+  if (rows.model.shard().is_tensor_parallel) drawn.combine(rows.model, last_uniforms(rows, config));
   const at::Tensor log_sums = folded.log_sums();
   return {drawn.ids.clamp_min(0), drawn.picked - log_sums, checked(log_sums, rows, processed),
           divergences_of(rows, divergence)};
@@ -214,28 +196,49 @@ std::vector<DrawnToken> Sampler::draw(const LanguageModel& model, const at::Tens
   const bool is_best = config_.top_k == 1 && !model.shard().is_tensor_parallel;
   const bool cuts = config_.top_k > 0 || config_.top_p < 1.0;
   const bool on_device = tensor::runs_on_gpu(hidden) && can_draw_rows(model);
-  return cuts && !is_best && !on_device ? draw_truncated(rows, config_)
-                                        : on_host(rows, rows_in_tensors(rows));
+  if (cuts && !is_best && !on_device) return draw_truncated(rows, config_);
+  return on_host(rows, rows_in_tensors(rows, uniforms(model, sites, 1, hidden.device())[0]));
 }
 
 bool Sampler::can_draw_rows(const LanguageModel& model) const {
   if (model.shard().is_tensor_parallel || config_.repetition_penalty != 1.0) return false;
   if (config_.top_k == 0) return config_.top_p == 1.0;
-  return config_.top_k <= static_cast<std::int64_t>(kernels::kMaxBest);
+  return std::min(config_.top_k, model.config().vocab) <=
+         static_cast<std::int64_t>(kernels::kMaxBest);
+}
+
+at::Tensor Sampler::uniforms(const LanguageModel& model, std::span<const DrawSite> sites,
+                             std::int64_t steps, const at::Device& device) const {
+  const std::int64_t blocks = blocks_of(model, config_);
+  at::Tensor uniforms =
+      at::empty({steps, blocks, static_cast<std::int64_t>(sites.size()), 2}, at::kDouble);
+  double* next = uniforms.mutable_data_ptr<double>();
+  for (std::int64_t step = 0; step < steps; ++step) {
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      for (const DrawSite& site : sites) {
+        const Philox4 words =
+            draw_words(stream_of(config_, site), site.position + static_cast<std::uint32_t>(step),
+                       first_block(model) + static_cast<std::uint32_t>(b));
+        *next++ = uniform53(words[0], words[1]);
+        *next++ = uniform53(words[2], words[3]);
+      }
+    }
+  }
+  return uniforms.to(device);
 }
 
 DrawnRows Sampler::draw_rows(const LanguageModel& model, const at::Tensor& hidden,
-                             std::span<const DrawSite> sites,
-                             const LogitProcessors& processors) const {
+                             std::span<const DrawSite> sites, const LogitProcessors& processors,
+                             const at::Tensor& uniforms) const {
   const at::NoGradGuard no_grad;
   if (!can_draw_rows(model)) throw Error("Sampler: draws that need the host");
-  return rows_in_tensors(rows_to_sample(model, hidden, sites, processors, config_));
+  return rows_in_tensors(rows_to_sample(model, hidden, sites, processors, config_), uniforms);
 }
 
-DrawnRows Sampler::rows_in_tensors(const SampledRows& rows) const {
+DrawnRows Sampler::rows_in_tensors(const SampledRows& rows, const at::Tensor& uniforms) const {
   if (config_.top_k == 1) return draw_best(rows, config_);
-  if (config_.top_k == 0) return draw_from_all(rows, config_);
-  return draw_from_best(rows, config_, row_uniforms(rows, config_, 0).to(rows.hidden.device()));
+  if (config_.top_k == 0) return draw_from_all(rows, config_, uniforms);
+  return draw_from_best(rows, config_, uniforms[0].select(1, 0));
 }
 
 }  // namespace mgpu::lm

@@ -42,12 +42,14 @@ DrawnSteps DecodeSession::steps(std::span<const std::int64_t> sequences, std::in
     all.sites.push_back({it.sample, it.draws, {}, sequence});
   }
   const StepPlan plan = model_->plan_steps(sequences, count, state_->cache);
+  const at::Tensor uniforms = sampler_.uniforms(*model_, all.sites, count, ids.device());
   std::vector<at::Tensor> columns[4];
   at::Tensor hidden;
   std::vector<DrawSite> sites = all.sites;
   for (std::int64_t step = 0; step < count; ++step) {
     hidden = model_->hidden(ids, plan, step, state_->cache);
-    const DrawnRows drawn = sampler_.draw_rows(*model_, hidden, sites, config_.processors);
+    const DrawnRows drawn =
+        sampler_.draw_rows(*model_, hidden, sites, config_.processors, uniforms[step]);
     ids = drawn.ids;
     notify([&](SequenceWatcher& watcher) { watcher.drawn(sites, ids); });
     columns[0].push_back(ids);

@@ -97,8 +97,9 @@ TEST(GpuBranchTest, DrawsAmongTheBestTokensReadNothing) {
     sites[n].sample = n;
   const Sampler sampler(
       {.is_greedy = false, .temperature = 1.5, .top_k = 8, .top_p = 0.8, .seed = 1});
+  const at::Tensor uniforms = sampler.uniforms(model, sites, 1, hidden.device())[0];
   const GpuWork work;
-  const DrawnRows drawn = sampler.draw_rows(model, hidden, sites, {});
+  const DrawnRows drawn = sampler.draw_rows(model, hidden, sites, {}, uniforms);
 
   EXPECT_EQ(work.reads(), 0);
   EXPECT_GT(work.own_kernels(), 0);

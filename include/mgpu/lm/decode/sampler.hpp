@@ -89,18 +89,34 @@ public:
   /// Returns whether draw_rows() supports this sampler's config and the model. There are three
   /// conditions:
   /// - The config has no repetition penalty.
-  /// - The config is greedy, has a top_k of at most kernels::kMaxBest, or uses neither top k nor
-  ///   top p.
+  /// - The config is greedy, uses neither top k nor top p, or keeps at most kernels::kMaxBest
+  ///   tokens by top k.
   /// - The vocabulary is not split over ranks.
   bool can_draw_rows(const LanguageModel& model) const;
 
+  /// Returns the random numbers of the next `steps` draws of each site, which draw_rows() takes one
+  /// step at a time. They are sent to `device` together, because a GPU waits for the host at each
+  /// copy.
+  ///
+  /// Without top k, each vocabulary block of this rank has two numbers. The first one decides
+  /// whether a token of the block replaces the token drawn so far. The second one selects the token
+  /// in the block. With top k there is one block, and its first number selects the token.
+  ///
+  /// Shapes: the result is [steps, blocks, N, 2] float64 in [0, 1); no blocks when greedy
+  at::Tensor uniforms(const LanguageModel& model, std::span<const DrawSite> sites,
+                      std::int64_t steps, const at::Device& device) const;
+
   /// Draws the same tokens as draw(), but leaves them on the device. The host reads nothing back,
-  /// unless a logit processor reads tensors. Errors: Error when can_draw_rows() is false.
+  /// unless a logit processor reads tensors. `uniforms` is one step of uniforms() for these sites.
+  ///
+  /// Shapes: hidden [N, D], one site per row; uniforms [blocks, N, 2] on the device of `hidden`
+  /// Errors: Error when can_draw_rows() is false.
   DrawnRows draw_rows(const LanguageModel& model, const at::Tensor& hidden,
-                      std::span<const DrawSite> sites, const LogitProcessors& processors) const;
+                      std::span<const DrawSite> sites, const LogitProcessors& processors,
+                      const at::Tensor& uniforms) const;
 
 private:
-  DrawnRows rows_in_tensors(const SampledRows& rows) const;
+  DrawnRows rows_in_tensors(const SampledRows& rows, const at::Tensor& uniforms) const;
 
   SamplingConfig config_;
 };
