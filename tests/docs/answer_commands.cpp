@@ -1,8 +1,10 @@
 // Answers many command lines in one process, because each start of mgpu_spmd takes 0.4 s of a CPU
 // to load libtorch. Each line of stdin is a JSON array of arguments. Each line of stdout is a JSON
-// object: the exit code and what the program would print to stdout and stderr. The code is null if
-// the command line needs MPI, which is not answered.
+// object with the exit code, what the program would print to stdout, and its error without colors
+// and without the last line. The code is null if this program does not answer the command line.
+#include <exception>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 
 #include <mgpu/app/commands.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/base/error.hpp>
 
 namespace {
 
@@ -25,7 +28,10 @@ Json answer(const std::vector<std::string>& arguments) {
   try {
     const app::Options options =
         app::parse_command_line(static_cast<int>(argv.size()), argv.data(), app::program_keys());
-    const auto code = app::answer_without_mpi(options, out);
+    // These two read result files, which may be damaged, in another process of the program.
+    const bool reads_results =
+        options.action == app::Action::export_rows || options.action == app::Action::compare;
+    const auto code = reads_results ? std::nullopt : app::answer_without_mpi(options, out);
     return {
         {"code", code ? Json(static_cast<int>(*code)) : Json()}, {"out", out.str()}, {"error", ""}};
   } catch (const std::exception& error) {
@@ -38,5 +44,7 @@ Json answer(const std::vector<std::string>& arguments) {
 
 int main() {
   for (std::string line; std::getline(std::cin, line);)
-    std::cout << answer(Json::parse(line).get<std::vector<std::string>>()).dump() << std::endl;
+    std::cout << answer(Json::parse(line).get<std::vector<std::string>>())
+                     .dump(-1, ' ', false, Json::error_handler_t::replace)
+              << std::endl;
 }

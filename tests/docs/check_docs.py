@@ -44,15 +44,28 @@ def answerer():
     return process
 
 
+def answer_of(arguments):
+    """Returns what the answering process says, at most 60 s later; None without MGPU_ANSWERS."""
+    with ANSWER:
+        process = answerer()
+        if process is None:
+            return None
+        too_late = threading.Timer(60, process.kill)
+        too_late.start()
+        print(json.dumps(arguments), file=process.stdin, flush=True)
+        line = process.stdout.readline()
+        too_late.cancel()
+    if not line:
+        raise AssertionError(f"{arguments}: no answer, exit {process.wait()}")
+    return json.loads(line)
+
+
 def ask(*arguments):
     """Returns the ended process of a command line that starts no run."""
-    if process := answerer():
-        with ANSWER:
-            print(json.dumps(arguments), file=process.stdin, flush=True)
-            answer = json.loads(process.stdout.readline())
-        if answer["code"] is not None:
-            return subprocess.CompletedProcess(arguments, answer["code"], answer["out"],
-                                               answer["error"])
+    answer = answer_of(arguments)
+    if answer and answer["code"] is not None:
+        return subprocess.CompletedProcess(arguments, answer["code"], answer["out"],
+                                           answer["error"])
     return subprocess.run([program, *arguments], cwd=TOP, capture_output=True, text=True,
                           timeout=60, check=False,
                           env=os.environ | {"MGPU_QUICK_EXIT": "1"})
@@ -67,7 +80,7 @@ def printed(*arguments):
 
 
 def side_by_side(function, values):
-    """Returns function(value) for all `values`, which run at once: most time is spent in starts."""
+    """Returns function(value) for all `values`. Several are computed at once."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(function, values))
 

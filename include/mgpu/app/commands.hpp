@@ -65,7 +65,7 @@ ExitCode compare_runs(const Options& options, std::ostream& out);
 /// and the actions of print_info(). Under mpirun only the first rank prints.
 ///
 /// Returns the exit code, or nullopt for actions that need MPI.
-/// Errors: those of the functions above and of print_info().
+/// Errors: those of print_plan(), export_run(), compare_runs() and print_info().
 std::optional<ExitCode> answer_without_mpi(const Options& options, std::ostream& out);
 
 }  // namespace mgpu::app
