@@ -52,9 +52,11 @@ def answer_of(arguments):
             return None
         too_late = threading.Timer(60, process.kill)
         too_late.start()
-        print(json.dumps(arguments), file=process.stdin, flush=True)
-        line = process.stdout.readline()
-        too_late.cancel()
+        try:
+            print(json.dumps(arguments), file=process.stdin, flush=True)
+            line = process.stdout.readline()
+        finally:
+            too_late.cancel()
     if not line:
         raise AssertionError(f"{arguments}: no answer, exit {process.wait()}")
     return json.loads(line)

@@ -16,26 +16,12 @@
 #include <mgpu/tensor/read_back.hpp>
 
 #include "golden_folder.hpp"
+#include "headed_model.hpp"
 #include "lm/decode/truncate_distributions.hpp"
 #include "support/project_folder.hpp"
 
 namespace mgpu::lm {
 namespace {
-
-/// Returns a model that consists of a head only.
-LanguageModel headed_model(const at::Tensor& head) {
-  LmConfig config;
-  config.vocab = head.size(0);
-  config.hidden_size = head.size(1);
-  LmWeights weights;
-  weights.head.weight = head;
-  return {config, weights};
-}
-
-/// Returns a model whose logits are its hidden states.
-LanguageModel identity_model(std::int64_t vocab) {
-  return headed_model(at::eye(vocab));
-}
 
 std::vector<DrawSite> sites_of(std::size_t count, std::uint64_t first_sample = 0) {
   std::vector<DrawSite> sites;

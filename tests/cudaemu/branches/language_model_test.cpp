@@ -15,6 +15,7 @@
 #include "lm/decode/guide_offsets.hpp"
 #include "lm/decode/offset_divergence.hpp"
 #include "lm/forward/row_ops.hpp"
+#include "lm/headed_model.hpp"
 #include "lm/training/grad_head.hpp"
 #include "lm/training/grad_ops.hpp"
 
@@ -77,16 +78,6 @@ TEST(GpuBranchTest, TheKlOfAGuidedDrawIsComputedWithoutAHostRead) {
   EXPECT_GT(work.launches(), 0);
   EXPECT_GT(divergences.min().item<double>(), 1e-3);
   EXPECT_LT(error_of(divergences, divergence_by_rows(sums)), 1e-12);
-}
-
-/// Returns a model that consists of a head only, whose logits are its hidden states.
-LanguageModel identity_model(std::int64_t vocab) {
-  LmConfig config;
-  config.vocab = vocab;
-  config.hidden_size = vocab;
-  LmWeights weights;
-  weights.head.weight = at::eye(vocab);
-  return {config, weights};
 }
 
 TEST(GpuBranchTest, DrawsAmongTheBestTokensReadNothing) {

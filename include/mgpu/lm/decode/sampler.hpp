@@ -95,8 +95,8 @@ public:
   bool can_draw_rows(const LanguageModel& model) const;
 
   /// Returns the random numbers of the next `steps` draws of each site, which draw_rows() takes one
-  /// step at a time. They are sent to `device` together, because a GPU waits for the host at each
-  /// copy.
+  /// step at a time. They are sent to `device` together, because the host waits for all work of a
+  /// GPU at each such copy.
   ///
   /// Without top k, each vocabulary block of this rank has two numbers. The first one decides
   /// whether a token of the block replaces the token drawn so far. The second one selects the token
