@@ -27,14 +27,14 @@ std::string text_of(const fs::path& folder, const std::string& ending) {
 TEST(EveryKernelTest, IsSweptAndHasAGpuTest) {
   const std::string ending = "_cuda.cu";
   const std::string sweeps = text_of(kSource / "tests/cudaemu/sweep", "_sweep.cpp");
-  const std::string gpu_tests = text_of(kSource / "tests/kernels", "_gpu_test.cu");
+  const std::string gpu_tests = text_of(kSource / "tests/kernels", "_gpu_test.cpp");
   int checked = 0;
   for (const auto& entry : fs::directory_iterator(kSource / "kernels")) {
     const std::string file = entry.path().filename().string();
     if (!file.ends_with(ending)) continue;
     const std::string call = "cuda::" + file.substr(0, file.size() - ending.size()) + "(";
     EXPECT_NE(sweeps.find(call), std::string::npos) << call << " in no tests/cudaemu/sweep";
-    EXPECT_NE(gpu_tests.find(call), std::string::npos) << call << " in no *_gpu_test.cu";
+    EXPECT_NE(gpu_tests.find(call), std::string::npos) << call << " in no *_gpu_test.cpp";
     ++checked;
   }
   EXPECT_GE(checked, 1);

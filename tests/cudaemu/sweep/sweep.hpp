@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "on_device.cuh"
+#include "on_device.hpp"
 #include "random_values.hpp"
 
 namespace mgpu::kernels {

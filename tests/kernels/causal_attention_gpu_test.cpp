@@ -5,7 +5,7 @@
 
 #include <mgpu/kernels/causal_attention.hpp>
 
-#include "on_device.cuh"
+#include "on_device.hpp"
 #include "random_values.hpp"
 #include "reference.hpp"
 

@@ -16,7 +16,9 @@ class OnDevice {
 public:
   explicit OnDevice(const std::vector<T>& host) : count_(host.size()) {
     if (count_ == 0) return;
-    cuda_check(cudaMalloc(&data_, count_ * sizeof(T)));
+    void* data = nullptr;
+    cuda_check(cudaMalloc(&data, count_ * sizeof(T)));
+    data_ = static_cast<T*>(data);
     cuda_check(cudaMemcpy(data_, host.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
   }
   OnDevice(const OnDevice&) = delete;

@@ -7,7 +7,7 @@
 #include <mgpu/kernels/adamw_step.hpp>
 #include <mgpu/kernels/squared_norm.hpp>
 
-#include "on_device.cuh"
+#include "on_device.hpp"
 #include "random_values.hpp"
 #include "reference.hpp"
 

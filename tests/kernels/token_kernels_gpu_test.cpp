@@ -4,7 +4,7 @@
 
 #include <mgpu/kernels/repetition_penalty.hpp>
 
-#include "on_device.cuh"
+#include "on_device.hpp"
 #include "token_cases.hpp"
 
 namespace mgpu::kernels {

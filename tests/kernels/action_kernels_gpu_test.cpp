@@ -6,7 +6,7 @@
 
 #include <mgpu/kernels/cross_entropy.hpp>
 
-#include "on_device.cuh"
+#include "on_device.hpp"
 #include "random_values.hpp"
 #include "reference.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <mgpu/kernels/dropout.hpp>
 
-#include "on_device.cuh"
+#include "on_device.hpp"
 #include "random_values.hpp"
 #include "reference.hpp"
 

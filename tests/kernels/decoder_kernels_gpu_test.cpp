@@ -7,7 +7,7 @@
 
 #include "decoder_cases.hpp"
 #include "decoder_reference.hpp"
-#include "on_device.cuh"
+#include "on_device.hpp"
 #include "random_values.hpp"
 
 namespace mgpu::kernels {
