@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/tensor.h>
@@ -113,7 +112,7 @@ void TeacherModel::see(std::span<const PromptPiece> pieces, const at::Tensor& hi
   // Scaling the hidden states has the same effect as scaling the logits, because no supported head
   // has a bias.
   const at::Tensor rows =
-      config_.temperature == 1.0 ? hidden : hidden * (1.0 / config_.temperature);
+      config_.temperature == 1.0 ? hidden : hidden.mul(1.0 / config_.temperature);
   if (config_.has_draws)
     keep_draws(pieces, rows);
   else
@@ -126,8 +125,8 @@ void TeacherModel::keep_best(std::span<const PromptPiece> pieces, const at::Tens
   check_finite(pieces, samples_, head.log_sums);
   if (!returns_targets()) return;
   const at::Tensor log_probs =
-      tensor::read_back(head.best_logits - head.log_sums.unsqueeze(1));  // [tokens, best]
-  const at::Tensor tail = (1.0 - log_probs.to(at::kDouble).exp().sum(1)).clamp_min(0.0);
+      tensor::read_back(head.best_logits.sub(head.log_sums.unsqueeze(1)));  // [tokens, best]
+  const at::Tensor tail = log_probs.to(at::kDouble).exp().sum(1).neg().add(1.0).clamp_min(0.0);
   const at::Tensor tails = tail.to(at::kFloat).contiguous();
   const at::Tensor log_sums = tensor::read_back(head.log_sums);
   const at::Tensor ids = tensor::read_back(head.best_ids);

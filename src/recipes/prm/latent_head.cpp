@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-#include <ATen/ATen.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
 
 #include <mgpu/formats/json_value.hpp>
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/ops/empty.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <ATen/ATen.h>
+#include <ATen/ops/tensor.h>
 
 #include <mgpu/base/keyed_permutation.hpp>
 #include <mgpu/tensor/read_back.hpp>

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <span>
 
-#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include <mgpu/cluster/try_together.hpp>
