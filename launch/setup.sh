@@ -191,7 +191,12 @@ install_venv() {
     "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$list" ${torch:+"$torch"} \
       "${more[@]}") ||
     fail 69 "pip could not install $list $torch ${more[*]}"
-  [[ $torch != -r* ]] || echo "$wheel" >"$(echo "$venv"/lib/python3.*/site-packages)/wheel.pth"
+  if [[ $torch == -r* ]]; then
+    echo "$wheel" >"$(echo "$venv"/lib/python3.*/site-packages)/wheel.pth"
+    # pip would do this, too. Without it, each import of torch compiles its files for five seconds.
+    "$venv/bin/python" -m compileall -q -j 0 "$wheel/torch" >/dev/null ||
+      say "python could not compile all files of PyTorch"
+  fi
   printf '%s\n' "$wanted" >"$venv/launch.stamp"
 }
 
