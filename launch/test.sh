@@ -119,6 +119,7 @@ run_ctest() {
     shift
   done
   rm -f "$times"
+  python3 tests/times.py costs build
   limited ctest --test-dir build -j "$(at_a_time)" --output-on-failure --no-tests=error \
     --output-junit "$times" -LE "$left_out" "${words[@]}" || code=$?
   [[ ! -e $times ]] || python3 tests/times.py longest "$times"

@@ -2,6 +2,7 @@
 """Reads and writes tests/times.tsv, the times of all tests.
 
   times.py longest JUNIT [COUNT]   prints the slowest tests (20) of ctest --output-junit
+  times.py costs BUILD             tells ctest these seconds, so that it starts the longest test first
   times.py write JUNIT BUILD       writes the seconds of that run into tests/times.tsv
   times.py check BUILD             exits with 1 if the table does not fit the tests of a build folder
 """
@@ -108,6 +109,15 @@ def write(junit, build):
     TABLE.write_text(table_text(merged(rows, times, tiers), origins))
 
 
+def costs(build):
+    """Writes the times for ctest, which replaces them by those of later runs."""
+    file = pathlib.Path(build) / "Testing" / "Temporary" / "CTestCostData.txt"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"{name} 1 {seconds or 0:g}\n"
+                                for name, (seconds, _) in read_table()[0].items()) + "---\n")
+
+
 def longest(junit, count):
     times = {name: seconds for name, seconds in measured(junit).items() if seconds is not None}
     print(f"{len(times)} tests took {sum(times.values()):.0f} s one by one; longest:")
@@ -130,6 +140,8 @@ def main():
     match sys.argv[1:]:
         case ["longest", junit, *count]:
             longest(junit, int(count[0]) if count else 20)
+        case ["costs", build]:
+            costs(build)
         case ["write", junit, build]:
             write(junit, build)
         case ["check", build]:

@@ -62,6 +62,19 @@ class Writing(unittest.TestCase):
             path.write_text(times.table_text(rows, origins))
             self.assertEqual(times.read_table(path), (rows, origins))
 
+    def test_ctest_gets_the_times_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            times.costs(folder)
+            (file,) = pathlib.Path(folder).rglob("CTestCostData.txt")
+            lines = file.read_text().splitlines()
+            rows, _ = times.read_table()
+            self.assertEqual(lines[-1], "---")
+            self.assertEqual([line.split() for line in lines[:-1]],
+                             [[name, "1", f"{seconds or 0:g}"] for name, (seconds, _) in rows.items()])
+            file.write_text("those of a run\n---\n")
+            times.costs(folder)
+            self.assertEqual(file.read_text(), "those of a run\n---\n")
+
     def test_labels_are_tiers(self):
         self.assertEqual([times.tier_of(labels) for labels in
                           (["e2e"], ["unit", "all"], ["long", "mpi"], ["all_of_it"], [])],
