@@ -186,6 +186,13 @@ function(mgpu_test_unit number group)
   endforeach()
 endfunction()
 
+# mgpu_beside_one(<test>...): gives entries of ctest two of the three slots that a machine with two
+# cores has, so that one other test runs meanwhile. It is for tests that wait for most of their time,
+# but check deadlines.
+function(mgpu_beside_one)
+  set_tests_properties(${ARGN} PROPERTIES PROCESSORS 2)
+endfunction()
+
 # mgpu_own_mpi_folder(<test>...): gives each test its own folder for Open MPI's sessions. In a shared
 # one, an mpirun that ends removes the parent folder while another mpirun starts in it.
 function(mgpu_own_mpi_folder)
