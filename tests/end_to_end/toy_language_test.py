@@ -53,7 +53,7 @@ class ToyLanguage(program.ProgramTest):
         if h5py is None:
             self.skipTest("h5py is not installed")
         (self.folder / "model").mkdir()
-        config = json.loads(CONFIG.read_text()) | {"vocab_size": 4}
+        config = json.loads(CONFIG.read_text()) | {"vocab_size": 4, "n_embd": 32, "n_layer": 2}
         (self.folder / "model" / "config.json").write_text(json.dumps(config))
         tokenizer = tiny_lm.tokenizer_of_characters() | {"added_tokens": [], "post_processor": None}
         tokenizer["model"]["vocab"] = {letter: i for i, letter in enumerate("abcd")}
