@@ -43,7 +43,7 @@ public:
   /// the move with the highest action that stays there, or action 0 if no action stays.
   const Move* path_to(std::size_t target) const { return &paths_[target * num_states_]; }
 
-  /// Returns [S], the reward of `task` for reaching each state.
+  /// Returns an array of shape [S]: the reward of `task` for reaching each state.
   const std::uint8_t* rewards(int task) const {
     return &rewards_[static_cast<std::size_t>(task) * num_states_];
   }

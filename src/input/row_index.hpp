@@ -43,13 +43,13 @@ RowFormat format_of(const RowOptions& options);
 
 CsvRules csv_rules(RowFormat format, const RowOptions& options);
 
-/// Makes the object that finds the ends of records in the file of `index`.
+/// Makes the object that finds the ends of records in the file that `index` describes.
 std::unique_ptr<RecordEnds> make_record_ends(const RowIndex& index, const RowOptions& options);
 
 /// Returns the number of rows of the file, but at most `most`. Stops reading after `most` rows.
 ///
-/// Errors: those of make_row_index(), except for an empty file, a file without rows, equal column
-///         names, and data after the end of a JSON list.
+/// Errors: those of make_row_index(), except for an empty file, a file without rows,
+///         duplicate column names, and data after the end of a JSON list.
 std::int64_t count_records(const DataFile& file, const RowOptions& options, std::int64_t most);
 
 /// Reads the whole file once, and returns its index.

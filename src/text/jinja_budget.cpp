@@ -33,7 +33,7 @@ void for_each_item(const jinja::value& value, const Visit& visit) {
   }
 }
 
-/// The lowest address of the thread's stack that calls in a template may use.
+/// Has the lowest stack address of this thread that the calls of a template may reach.
 struct Stack {
   Stack() {
     pthread_attr_t attributes;

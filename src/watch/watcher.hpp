@@ -36,7 +36,7 @@ private:
   void open_node_files(const cluster::Topology& topology);
   void start();
 
-  // The loop of checks (watcher.cpp)
+  // The check loop (watcher.cpp)
   void run();
   void wait();
   void check();

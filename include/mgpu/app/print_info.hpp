@@ -11,13 +11,13 @@
 
 namespace mgpu::app {
 
-/// Answers options that need no run: --help, --version, --env, --explain, --print-config. Returns
-/// nullopt when the options ask for something else. Every rank writes the answer to `out`. To show
-/// the answer once, the caller passes a stream that discards all text on the other ranks.
+/// Handles the options that need no run: --help, --version, --env, --explain, --print-config.
+/// Returns nullopt when the options ask for something else. Every rank writes the answer to `out`.
+/// To show the answer once, the caller passes a stream that discards all text on the other ranks.
 ///
 /// Ranks:  collective over the group of `files` for --print-config, local otherwise.
-/// Errors: those of load_config() for --print-config; ConfigFailure (exit 64) for --explain of
-///         something unknown.
+/// Errors: those of load_config() for --print-config; ConfigFailure (exit 64) if the topic
+///         of --explain is unknown.
 std::optional<ExitCode> print_info(const Options& options, const KeyTable& table,
                                    std::span<const ErrorPage> pages, const FileProvider& files,
                                    std::ostream& out);

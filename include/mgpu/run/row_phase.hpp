@@ -82,8 +82,8 @@ public:
   virtual std::int64_t batch_size() const = 0;
   virtual void set_batch_size(std::int64_t batch_size) = 0;
 
-  /// Sets a callback for the progress within work(). The worker calls it after each pass of the
-  /// model, with the number of results that the current call of work() has so far.
+  /// Sets a callback that reports progress within work(). The worker calls it after each forward
+  /// pass, with the number of results that the current call to work() has computed so far.
   virtual void set_progress(const std::function<void(std::int64_t results)>& see) = 0;
 
   /// Called after a chunk, on every rank of the group. `seconds` is the chunk's share of the time

@@ -35,7 +35,7 @@ struct SessionsEnd {
 };
 
 /// Holds everything that the sessions of a run share. It makes and reuses groups of ranks, and
-/// keeps model folders in memory. It relays events and TensorBoard curves of the leaders (first
+/// keeps loaded models in memory. It relays events and TensorBoard curves of the leaders (first
 /// ranks) of all sessions to rank 0 of the run, and remembers how the sessions ended. Each event
 /// has a field `session` with the session's name; each curve's tag starts with the name.
 ///

@@ -32,8 +32,8 @@ public:
   static Tokenizer parse(std::string_view json, const fs::path& name = "tokenizer.json");
 
   /// Encodes a text. With `add_special_tokens`, adds the special tokens of the post-processor of
-  /// tokenizer.json, such as <s>. The tokenizer of a TextFolder may instead add the special tokens
-  /// of its tokenizer class.
+  /// tokenizer.json, such as <s>. For some values of `tokenizer_class`, the tokenizer of a
+  /// TextFolder adds other special tokens, as transformers does.
   /// Errors: Failure E543 when the text is not UTF-8 (with the offset), or cannot be encoded
   std::vector<TokenId> encode(std::string_view text, bool add_special_tokens) const;
 

@@ -90,8 +90,8 @@ public:
   void end_lane();
 
   /// Waits until all buckets are summed over the ranks. For parameters that were not marked ready,
-  /// the current values of the arena are summed. Returns the seconds of this wait, which is the
-  /// communication time that backward did not hide.
+  /// the current values of the arena are summed. Returns the wait time in seconds: the
+  /// communication time that did not overlap with backward.
   double finish();
 
   /// Replaces finish() on a rank that failed during a step. This call takes part in the collectives

@@ -27,7 +27,7 @@ lm::GenerationConfig generation_of(const lm::LanguageModel& model, const Classif
   return generation;
 }
 
-/// Returns the softmax of `scores` at index `place`: the probability of that label.
+/// Returns the softmax of `scores` at index `place`: the probability of the label at that index.
 double softmax_at(const std::vector<double>& scores, std::size_t place) {
   const double largest = *std::ranges::max_element(scores);
   double sum = 0.0;

@@ -98,7 +98,8 @@ public:
 
   std::string memory_text() const { return phase_.memory_text(worker_->batch_size()); }
 
-  /// Collects all questions. Returns false if a stop was requested before all were collected.
+  /// Samples solutions of all questions, and computes the values of their steps. Returns false if a
+  /// stop was requested before all questions were done.
   /// Ranks:  collective over the world.
   bool collect() { return phase_.run(*worker_); }
 

@@ -7,7 +7,7 @@ namespace mgpu::jobs {
 namespace {
 
 /// Returns the product of `cells` and `values`: one copy of each cell for each element of `values`.
-/// In the copy, this element is the value of `name`. Returns `cells` if `values` is empty.
+/// Each copy has this element as the value of key `name`. Returns `cells` if `values` is empty.
 std::vector<CellValues> times(const std::vector<CellValues>& cells, const std::string& name,
                               const std::vector<std::string>& values) {
   if (values.empty()) return cells;

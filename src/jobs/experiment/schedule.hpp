@@ -52,11 +52,11 @@ struct NodeMemory {
   std::vector<int> node_of{};          // node of each rank; empty: memory does not limit stages
   std::vector<std::uint64_t> bytes{};  // memory of each node that stages may use; 0: unknown
 
-  /// Returns the bytes of memory that each rank of a stage needs at most; 0 if unknown.
+  /// Returns the largest number of bytes that a rank of a stage needs; 0 if unknown.
   std::function<std::uint64_t(std::size_t stage)> of_rank{};
 };
 
-/// Decides which stage runs next, and on which ranks. This class knows no configuration and sends
+/// Decides which stage runs next, and on which ranks. This class reads no configuration and sends
 /// no messages. Of equally urgent stages, the one with the lowest index comes first.
 ///
 /// If StageNeed::wish is 0, the ranks of a stage are limited to the largest of these numbers:

@@ -26,8 +26,8 @@ std::string hover_of(const StageRow& row) {
          report::text_of("%.1f s to %.1f s, ", row.begin_s, row.end_s) + name_of(row.state);
 }
 
-/// Draws the bar of a stage on the line of each of its ranks. The first bar has the stage's name if
-/// the bar is wide enough.
+/// Draws the bar of a stage in the row of each of its ranks. The first bar shows the stage's name
+/// if it is wide enough.
 void draw_stage(report::Svg& svg, const StageRow& row, double longest, std::size_t index) {
   const std::string css = "c" + std::to_string(index % 6 + 1) + " bar";
   const double x = kLeft + kChart * row.begin_s / longest;

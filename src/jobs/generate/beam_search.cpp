@@ -72,7 +72,8 @@ lm::PagedCache::Sizes BeamSearch::sizes_for(std::span<const BeamPrompt> prompts)
   return {all, config_.page_tokens, most, config_.cache_type};
 }
 
-/// Runs the prompts through the model, and adds generate.num_samples empty completions for each.
+/// Prefills the prompts. Returns the beams of each prompt: generate.num_samples completions that
+/// are still empty.
 std::vector<BeamSearch::Beams> BeamSearch::begin(std::span<const BeamPrompt> prompts) {
   std::vector<Beams> trees;
   std::vector<std::int64_t> origins;

@@ -49,8 +49,8 @@ public:
   std::vector<CompletedPrompt> run(std::span<const rows::EncodedPrompt> prompts,
                                    std::int64_t first);
 
-  /// Returns the number of the random stream (lm::Prompt::sample) of the first completion of the
-  /// prompt with the global id `prompt`. The stream of completion i has this number plus i.
+  /// Returns the index of the random stream (lm::Prompt::sample) of the first completion of the
+  /// prompt with the global id `prompt`. Completion i uses the stream with this index plus i.
   std::uint64_t sample_of(std::int64_t prompt) const {
     return static_cast<std::uint64_t>(prompt * num_samples_);
   }

@@ -32,8 +32,8 @@ struct TokenTargets {
   std::vector<std::uint8_t> drawn_counts;
 };
 
-/// Runs texts through a model, and returns the predictions that the keys teacher.* select (the
-/// targets).
+/// Runs texts through a model, and returns the targets: the predictions that the keys teacher.*
+/// select.
 class TeacherModel {
 public:
   /// Keeps a reference to `model`, which must outlive this object.

@@ -35,8 +35,8 @@ bool read_layer_types(const ConfigFields& fields, std::int64_t window, LmConfig&
 /// Takes all weights of a model with a gated MLP in each layer from `source`.
 LmWeights bind_decoder(const LmConfig& config, WeightSource& source);
 
-/// A function that takes all weights of a layer from `source`. `layer` is a prefix of names such as
-/// "model.layers.3.".
+/// A function that takes all weights of a layer from `source`. `layer` is the prefix of the
+/// layer's weight names, such as "model.layers.3.".
 using LayerBinder = LayerWeights (*)(const LmConfig& config, WeightSource& source,
                                      const std::string& layer);
 

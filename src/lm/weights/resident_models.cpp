@@ -157,7 +157,7 @@ std::uint64_t key_of(const fs::path& folder, const Shapes& shapes) {
   return std::stoull(sha256_hex(text).substr(0, 16), nullptr, 16);
 }
 
-/// Returns tensors whose memory is in a mapping. The tensors keep the mapping and `user` alive.
+/// Returns tensors backed by the memory of `mapping`. They keep `mapping` and `user` alive.
 std::vector<at::Tensor> tensors_in(const std::shared_ptr<Mapping>& mapping, const Shapes& shapes,
                                    const std::shared_ptr<void>& user = nullptr) {
   std::vector<at::Tensor> tensors;

@@ -142,8 +142,9 @@ void write_u32_attribute(hid_t object, const std::string& name, std::uint32_t va
 bool has_attribute(hid_t object, const std::string& name);
 
 /// Returns the value of an attribute that is one whole number. There is no such function for text
-/// attributes, which lie in a heap without checksums. On a damaged file HDF5 1.10 can loop forever
-/// in that heap.
+/// attributes, because HDF5 stores them in a heap without checksums. On a damaged file HDF5 1.10
+/// can loop forever in that heap.
+///
 /// Errors: Hdf5Error, also if the attribute is missing or is not one whole number.
 std::int64_t read_integer_attribute(hid_t object, const std::string& name);
 

@@ -94,10 +94,11 @@ using SeeProgress = std::function<void(std::int64_t ended)>;
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
 /// place. A prompt may be prefilled over several passes, which also decode other sequences. The
-/// completions of a prompt share the prompt's cache pages. If all prompts of a call of run() have a
-/// common prefix, they share the cache pages of this prefix. The exceptions are prompts that are
-/// scored or shown to SeeHidden, and models with RopeKind::dynamic. On the CPU the result of a
-/// prompt depends neither on other prompts nor on batch_size, prefill_tokens or page_tokens.
+/// completions of a prompt share the prompt's cache pages. If all prompts of one call to run() have
+/// a common prefix, they share its cache pages, too. Models with RopeKind::dynamic, prompts that
+/// are scored, and prompts whose hidden states SeeHidden gets share no prefix. On the CPU the
+/// result of a prompt depends neither on other prompts nor on batch_size, prefill_tokens or
+/// page_tokens.
 ///
 /// If the model is split over a group, all calls are collective: all ranks must pass the same
 /// prompts, config and StopText, and all get the results. In a pipeline, the sequences are decoded
@@ -131,7 +132,7 @@ public:
   /// Sets the callback for the progress of run(); an empty function removes it.
   void set_progress(SeeProgress see_progress) { see_progress_ = std::move(see_progress); }
 
-  /// Sets the batch size for later calls of run(), and frees the cache. Errors: Error when
+  /// Sets the batch size for later calls to run(), and frees the cache. Throws Error if
   /// `batch_size` is below 1.
   void set_batch_size(std::int64_t batch_size);
 

@@ -32,9 +32,9 @@ public:
   void prepare(std::uint64_t first, std::int64_t count) override;
   train::ItemRounds* rounds() override { return items_->rounds(); }
 
-  /// Returns the object that runs the first sweep of a SequenceLoss; nullptr for other losses. The
-  /// function read() of this object throws ShapeError if a group is incomplete, or if sequences
-  /// have different numbers of SequenceLoss::facts().
+  /// Returns the object that runs the first sweep of a SequenceLoss; nullptr for other losses. Its
+  /// function read() throws ShapeError if a group of sequences (LmBatch::groups) is incomplete, or
+  /// if sequences have different numbers of SequenceLoss::facts().
   train::ItemSurvey* survey() override;
   /// Returns the number by which the loss of items [first, first + count) is divided. For most
   /// losses, this is the number of targets of these items. For a SequenceLoss, it is
