@@ -105,7 +105,7 @@ private:
 /// outputs.
 struct HeadPlace {
   std::size_t offset;  // index of the first element of token 0
-  std::size_t stride;  // distance between tokens
+  std::size_t stride;  // distance between tokens, in elements
 
   HeadPlace(const CausalAttentionArgs& args, std::size_t row, std::size_t head, std::size_t parts,
             std::size_t part)

@@ -21,8 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Weights to be packed into one panel: some inputs of up to kPanelWidth outputs, with strides as
-/// in PackPanelsArgs.
+/// Weights to be packed into one panel, from some inputs to up to kPanelWidth outputs, with
+/// strides as in PackPanelsArgs.
 template <class Weight>
 struct PanelSource {
   const Weight* weight;  // weight of the first output and the first input
@@ -84,8 +84,8 @@ void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   }
 }
 
-/// Writes a panel [inputs, kPanelWidth] of the weights of `source`. The weights of missing outputs
-/// are zeros.
+/// Writes a panel [inputs, kPanelWidth] of the weights of `source`. If `source` has fewer
+/// than kPanelWidth outputs, the last columns of the panel are zeros.
 template <class Weight>
 void pack_panel(const PanelSource<Weight>& source, Weight* panel) {
   if (source.output_stride == 1)

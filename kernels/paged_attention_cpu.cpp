@@ -114,9 +114,9 @@ Lines<Element> lines_of(const PagedAttentionArgs& args, const Buffers& b, const 
   return {copies, b.columns};
 }
 
-/// Prefetches a part of a run's keys or values into the L2 cache. The run, with all heads, has
-/// args.kv_heads equal parts, and `part` is an index. The L1 cache is not the target because it
-/// allows too few outstanding misses to hide the memory latency.
+/// Prefetches a part of a run's keys or values into the L2 cache. The run's data for all
+/// heads is divided into args.kv_heads equal parts. `part` is the index of one part. The L1 cache
+/// is not the target because it allows too few outstanding misses to hide the memory latency.
 template <class Element>
 HWY_INLINE void fetch_run(const PagedAttentionArgs& args, const KeyRun& run, std::size_t part,
                           const Element* from) {

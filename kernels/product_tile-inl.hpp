@@ -89,7 +89,7 @@ HWY_INLINE Vector load_weights(Floats d, const hwy::bfloat16_t* weights) {
 template <class Weight>
 struct Block {
   const float* x;       // first row, first input of the block
-  std::size_t x_pitch;  // distance of rows; interleaved: a tile begins at (its first row) * x_pitch
+  std::size_t x_pitch;  // floats from row to row; interleaved: a tile begins at first row * x_pitch
   const Weight* panel;  // [inputs, kPanelWidth]
   const Weight* next;   // the block of weights after this one, to be prefetched
   std::size_t inputs;

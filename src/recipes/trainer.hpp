@@ -70,7 +70,7 @@ public:
 
 /// On the CPU, makes the heap of this rank keep the memory that a step frees, so that the next step
 /// can use it. Call this function before the model is constructed. If a LanguageModel packs its
-/// weights afterwards, the kept memory returns to the system.
+/// weights into GEMM panels afterwards, the kept memory returns to the system.
 void keep_step_memory(const run::RunContext& run);
 
 /// Runs the training loop of job train for any recipe. Holds the optimizer, the loop and the
@@ -129,10 +129,10 @@ private:
   TrainState state_;
   store::CheckpointStore checkpoints_;
   report::StepPace pace_;
-  double step_began_s_ = 0.0;  // when the current step began, on the run's clock
-  std::int64_t steps_here_ = 0;
+  double step_began_s_ = 0.0;    // when the current step began, on the run's clock
+  std::int64_t steps_here_ = 0;  // steps of this attempt
   std::int64_t saves_ = 0;
-  std::int64_t saved_at_ = -1;  // steps at the newest checkpoint; 0: none; -1: before restore()
+  std::int64_t saved_at_ = -1;  // steps in the newest checkpoint; 0: none; -1: before restore()
   double saved_s_ = 0.0;        // time of this attempt's last save, on the run's clock; 0: none
 };
 

@@ -22,7 +22,7 @@ struct Rollout {
 struct RolloutSettings {
   int episodes = 8;
   std::uint64_t seed = 0;
-  std::uint32_t round = 0;  // selects the random draws together with `seed`; < 2^24
+  std::uint32_t round = 0;  // like `seed`, selects the random draws (see RandomStream); < 2^24
 };
 
 /// The record of one rollout.

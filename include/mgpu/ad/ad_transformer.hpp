@@ -16,10 +16,10 @@ namespace mgpu::ad {
 /// Input of a model with TokenKind::step. The token of a step holds the current state and the
 /// previous transition.
 ///
-/// The first token of a window has no previous transition, so its action is A. For this token, the
-/// embedding tables also accept reward 2 and landing coordinates G, but TokenWriter never writes
-/// these values. If a number of a token is out of range, the logits of this token are NaN. The
-/// logits of other tokens may then be NaN, too.
+/// The first token of a window has no previous transition, so its action is A. The embedding tables
+/// also have rows for reward 2 and for landing coordinates G, but TokenWriter never writes these
+/// values. If a field of a token is out of range, the logits of this token are NaN. The logits of
+/// other tokens may then be NaN, too.
 ///
 /// Memory: on the model's device.
 struct StepTokens {
@@ -67,7 +67,7 @@ std::int64_t weights_size(const AdTransformerConfig& config);
 /// - norm.{weight, bias}, head.{weight, bias}
 ///
 /// Linear weights are [out, in]. The rows of attn.qkv.weight are those of all queries, then all
-/// keys, then all values. Each of the three groups is in the order of heads.
+/// keys, then all values. Each third of the rows is in the order of heads.
 ///
 /// Source: Laskin et al. 2022, arXiv 2210.14215; blocks as in GPT-2.
 class AdTransformer {

@@ -20,8 +20,8 @@ struct DataConfig {
 
 void add_data_keys(KeyTable& table);
 
-/// Reads the keys data.* of recipe `ad`. The key table has checked each value. No further check
-/// is made, so the values may not fit each other.
+/// Reads the keys data.* of recipe `ad`. The key table has checked each value alone. This function
+/// does not check whether the values fit together.
 DataConfig read_data_config(const Config& config);
 
 }  // namespace mgpu::ad

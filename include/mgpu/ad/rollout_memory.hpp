@@ -19,9 +19,11 @@ struct Controls {
 /// tokens equal those of a training window over the same steps.
 ///
 /// Call begin_episode(start) for each episode. For each step of the episode, write the tokens,
-/// choose an action, and call record(action, reward, landing). The window (WindowRules) may be too
-/// full for what comes next. With TokenKind::step, a new episode then replaces the oldest episode.
-/// With TokenKind::transition, a new step then replaces the oldest step.
+/// choose an action, and call record(action, reward, landing).
+///
+/// If the window (WindowRules) is full, old steps are dropped. With TokenKind::step,
+/// begin_episode() drops the oldest episode if the window has no room for another one. With
+/// TokenKind::transition, record() drops the oldest step if the window has no room for the new one.
 class RolloutMemory {
 public:
   /// Keeps a reference to `writer`, which must outlive this object.

@@ -15,7 +15,7 @@ namespace mgpu::ad {
 struct SourceOptions {
   double epsilon = 0.05;    // probability of a uniformly random action at any step, in [0, 1]
   std::uint64_t seed = 0;   // seed of the run
-  std::uint32_t round = 0;  // selects the random draws together with `seed`; < 2^24
+  std::uint32_t round = 0;  // like `seed`, selects the random draws (see RandomStream); < 2^24
 };
 
 /// A learning algorithm that plays tasks from scratch. Algorithm Distillation trains a model on the

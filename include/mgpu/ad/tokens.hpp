@@ -43,7 +43,7 @@ struct Transition {
 };
 
 /// The arrays to which tokens of TokenKind::step are written. The caller owns them.
-/// Shapes: each [B, L], with rows L elements apart
+/// Shapes: each [B, L], contiguous
 struct StepBatch {
   std::int32_t* x = nullptr;  // coordinates of the current cell
   std::int32_t* y = nullptr;

@@ -20,8 +20,8 @@ bool is_later_rank();
 ///         when there are GPUs but CUDA does not work.
 ExitCode print_plan(const Options& options, const FileProvider& files, std::ostream& out);
 
-/// --check: tests everything that a run needs and prints one line for each test. Without a
-/// configuration it checks the installation. Rank 0 prints.
+/// --check: tests everything that a run needs and prints one line for each test. If the command
+/// line names no configuration, tests only the installation. Rank 0 prints.
 ///
 /// Returns the exit code of the first test that failed, or ExitCode::done if no test failed.
 /// Warnings and skipped tests are not failures.

@@ -25,13 +25,13 @@ std::optional<ExitCode> print_info(const Options& options, const KeyTable& table
 /// Returns the text of --explain about `topic`. The topic is one of these:
 ///
 /// - an error code
-/// - a key, of whose name the last part is enough, or an alias of a key
+/// - the name of a key, the last part of this name, or an alias of a key
 /// - a section of keys
 /// - a name that is accepted without effect (KeyTable::accept())
 /// - the name of a setting in another program (KeyTable::find_foreign())
 ///
 /// Errors: ConfigFailure E144 (exit 64) for any other topic. Its help names the nearest key or
-///         error code, if one is near enough.
+///         error code, if nearest_name() finds one.
 std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
                     const std::string& topic);
 

@@ -15,7 +15,7 @@ namespace mgpu {
 std::string without_secrets(std::string_view text);
 
 /// Writes crash/rank_NN.txt when this rank dies: the error or signal, the phase, the last events
-/// and the stack. After one rank has died, the launcher kills the others within a second. This
+/// and the stack. After one rank has died, mpirun or srun kills the others within a second. This
 /// leaves little time, so the constructor prepares everything in advance, and opens the file under
 /// the name .rank_NN.tmp. The file is renamed after it has been written. In a signal handler, the
 /// class writes the file without allocating memory.

@@ -27,7 +27,7 @@ using FdHandle = UniqueHandle<FdTraits>;
 ///
 /// Errors: Failure E601 (cannot be created, exit 73) or E602 (I/O error or full disk, exit 74)
 ///         with path, errno text, and for a full disk the bytes needed and free. A failed sync
-///         is never retried: the kernel may have dropped the pages.
+///         is never retried: the kernel may have dropped the unwritten data.
 class DurableFile {
 public:
   enum class Mode { create_new, append, replace };

@@ -19,8 +19,7 @@ std::string system_value(const fs::path& path, std::string_view name);
 /// exists.
 fs::path existing_folder(const fs::path& path);
 
-/// Returns the free bytes of the file system that has or would have `path`; 0 if unknown. `path`
-/// need not exist.
+/// Returns the free bytes of the file system on which `path` is, or would be created; 0 if unknown.
 std::uint64_t free_bytes(const fs::path& path);
 
 }  // namespace mgpu

@@ -15,7 +15,7 @@ struct MemoryLimit {
 };
 
 /// Returns the limits of this process's control group and of all control groups above it. Reads
-/// cgroup versions 1 and 2. Groups without a limit are left out.
+/// cgroup versions 1 and 2. Control groups without a limit are left out.
 ///
 /// `group_file` lists the control groups of the process, and `root` is where they are mounted.
 /// Source: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst

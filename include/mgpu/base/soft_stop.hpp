@@ -17,17 +17,17 @@ std::string_view name_of(StopReason reason);
 
 /// Handles the signals SIGUSR1, SIGUSR2, SIGTERM and SIGINT. The function main() creates one object
 /// at its start, so that a signal before or after the work of a run does not kill the process.
-/// Loading the libraries takes a while before main() begins. So launchers start the program with
-/// these signals blocked, and a signal during that time stays pending.
+/// Loading the libraries takes a while before main() begins. So the scripts in launch/ start the
+/// program with these signals blocked, and a signal during that time stays pending.
 ///
 /// The first signal requests a stop; its handler only sets one atomic. A second signal more than
 /// 0.2 s later ends the process at once through the signal's default action. A signal within 0.2 s
 /// counts as the same request, because mpirun and srun may each deliver the signal.
 ///
 /// Objects may be nested: the first one installs the handlers, unblocks the signals, and creates
-/// the file whose path is in the environment variable MGPU_BEGUN. The file tells the launcher that
-/// the process handles signals. The last destructor restores the previous handlers, unless ignore()
-/// was called.
+/// the file whose path is in the environment variable MGPU_BEGUN. The file tells the scripts in
+/// launch/ that the process handles signals. The last destructor restores the previous handlers,
+/// unless ignore() was called.
 class StopSignals {
 public:
   StopSignals();
@@ -51,7 +51,8 @@ public:
 class SoftStop {
 public:
   struct Options {
-    fs::path stop_file{};  // removed by the poll() that finds it; empty on all ranks but one
+    /// A file that requests a stop when it exists. poll() removes it. Only one rank sets this path.
+    fs::path stop_file{};
     double time_limit_s = std::numeric_limits<double>::infinity();  // --time-limit
     double elapsed_s = 0.0;  // seconds of the time limit that had passed at construction
     /// Seconds that are reserved to finish a step and to save: the run stops this long before the

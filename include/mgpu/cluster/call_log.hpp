@@ -22,7 +22,7 @@ std::string describe(const CallFields& fields);
 struct CallLog {
   static constexpr std::size_t kGroups = 64;  // most groups that have an entry at the same time;
                                               // the watchdog does not see calls of further groups
-  static constexpr std::size_t kPast = 64;    // number of most recent collectives that `past` keeps
+  static constexpr std::size_t kPast = 64;    // `past` keeps this number of most recent collectives
 
   /// The calls of this rank in one group.
   struct Entry {

@@ -15,9 +15,10 @@ struct GpuCard;
 struct ClusterConfig {
   std::optional<std::vector<int>> gpus;  // GPUs to use on each node, as ordinals among the visible
                                          // ones; nullopt: all
-  std::optional<int> world;              // ranks that --plan assumes, and --check on one rank;
-                                         // nullopt: the ranks that mpirun started or, without
-                                         // mpirun, the sum of group_sizes()
+  std::optional<int> world;              // ranks that --plan assumes; --check assumes them
+                                         // if it was started on one rank; nullopt: the ranks
+                                         // that mpirun started or, without mpirun, the sum
+                                         // of group_sizes()
   const GpuCard* card = nullptr;         // GPU that --plan and --check assume; nullptr: the GPU of
                                          // this machine
   int gpus_per_model = 1;                // ranks that share one copy of the model

@@ -17,7 +17,7 @@ struct Utilization {
   double peak = 0.0;         // highest sample, in [0, 1]
 };
 
-/// Samples the utilization of a GPU in a separate thread, by the NVML library of the driver. The
+/// Samples the utilization of a GPU in a separate thread, with the driver's NVML library. The
 /// constructor loads this library. The numbers are those of nvidia-smi, so they include the kernels
 /// of other processes.
 class UtilizationMeter {

@@ -25,9 +25,9 @@ struct RankPlace {
 ///         `sizes` is empty or has a size below 1.
 std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
 
-/// The communicators (Group) of a run, as this rank has them. Group world() has all ranks, and
-/// node() has the ranks of this rank's node. Group model_group() has the ranks with one copy of the
-/// model, and across_groups() has the ranks with the same position in their model groups.
+/// The communicators (Group) to which this rank belongs. Group world() has all ranks, and node()
+/// has the ranks of this rank's node. Group model_group() has the ranks that share this rank's copy
+/// of the model. Group across_groups() has the ranks with the same index in their model groups.
 ///
 /// MGPU_RANKS_PER_NODE=k makes every k consecutive ranks act as one node (for tests).
 ///

@@ -60,8 +60,8 @@ public:
   std::vector<std::int64_t> integers(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
 
-  /// Returns the values of the mapping {NAME: VALUE} that is set for this key; texts() returns the
-  /// names. If a list is set, returns the list.
+  /// Returns the values of the mapping {NAME: VALUE} that is set for key `name`; texts() returns
+  /// the names. If the key has a list instead of a mapping, returns the list.
   std::vector<std::string> values(std::string_view name) const;
 
   /// Returns whether the value of key `name` is `word`, one of KeySpec::choices. All values of a
@@ -76,9 +76,9 @@ public:
   bool is_given(std::string_view name) const;
   const Place& place(std::string_view name) const;
 
-  /// Returns a path that a file or the command line gives. `~` and variables in it are replaced,
-  /// but it may be relative. Returns "" for a default, for a word such as `null`, and for a value
-  /// that is not a path (see is_path()).
+  /// Returns the path that a file or the command line gives for key `name`. `~` and variables in
+  /// the path are replaced, but the path may be relative. Returns "" for a default, for a word such
+  /// as `null`, and for a value that is not a path (see is_path()).
   const std::string& written(std::string_view name) const;
 
   /// Returns the names of the keys that are set to a value other than their default, in the order

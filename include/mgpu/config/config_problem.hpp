@@ -34,7 +34,7 @@ struct Problem {
   Place place{};         // without an origin, no place is shown
   std::string under{};   // text after the caret
   std::string help{};    // how to correct the mistake; "" for no help
-  Place first{};         // a second place to show, such as the first of two equal keys
+  Place first{};         // E103: where the repeated key was given first, also shown
 };
 
 /// Makes the error report of a mistake (exit 78): the place, the line with a caret, and the help.

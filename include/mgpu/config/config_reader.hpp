@@ -35,10 +35,10 @@ struct ConfigSources {
   /// the same names in the same order. Without this function, all variables count as unset.
   ReadVariable variable{};
 
-  /// Returns "" if the folder `path` exists, or if a local cache of a hub does not have the model
-  /// `name`. read_config() then uses `path`. Otherwise, returns the folder of the model in the
-  /// cache, which read_config() uses instead of `path`. All ranks call it with the same arguments
-  /// in the same order. Without this function, no cache is searched.
+  /// Returns "" if the folder `path` exists, or if the local Hugging Face cache does not have the
+  /// model `name`. read_config() then uses `path`. Otherwise, returns the folder of the model in
+  /// the cache, which read_config() uses instead of `path`. All ranks call it with the same
+  /// arguments in the same order. Without this function, no cache is searched.
   std::function<std::string(const std::filesystem::path& path, const std::string& name)>
       find_model{};
 

@@ -25,8 +25,8 @@ enum class KeyType {
 /// Describes a type to a user: "an integer", "a duration such as 90, 30min or 24:00:00".
 std::string type_in_words(KeyType type);
 
-/// The name of a setting in another program. No key here has quite the same meaning, so the name is
-/// refused (E111), with help.
+/// The name of a setting in another program. No key of this program has exactly the same meaning,
+/// so the name is refused (E111), with help.
 struct ForeignName {
   std::string name;     // "per_device_train_batch_size"; a name with a section, such as
                         // "train.batch_size", matches only in full
@@ -55,9 +55,9 @@ struct KeySpec {
   double max = std::numeric_limits<double>::infinity();
   std::vector<std::string> choices{};  // of type choice: its values; of another type: words
                                        // such as "auto" or "all" that are also accepted
-  std::vector<std::string> aliases{};  // other accepted names, noted in the banner
+  std::vector<std::string> aliases{};  // other accepted names; the banner notes their use
   std::string alias_note{};            // how the key differs from the usual meaning of its aliases
-  const char* (*why_not)(const std::string& value) = nullptr;  // of texts and paths: returns why a
+  const char* (*why_not)(const std::string& value) = nullptr;  // of type text or path: tells why a
                                                                // value is wrong (E107), or nullptr
   bool identity = true;   // false: the key does not change results, so a resumed run may change it
   bool required = false;  // true: a file or the command line has to give it
@@ -68,7 +68,7 @@ struct KeySpec {
   MappedList (*list_of_mapping)(const std::vector<std::pair<std::string, std::string>>& entries) =
       nullptr;
   bool is_model = false;    // of type path: the folder of a language model, or its Hub name
-  std::string text_mark{};  // of type path: a value with this in it is a text, not a path
+  std::string text_mark{};  // of type path: a value that contains this is a text, not a path
   bool may_map = false;     // of type texts: a mapping {NAME: VALUE} is accepted, too
   std::vector<ForeignName> foreign{};  // names of this setting in other programs
   std::vector<std::string> jobs{};     // jobs that read the key; empty: all jobs

@@ -14,15 +14,15 @@ namespace mgpu::datasets {
 /// - the last number
 std::optional<std::string> find_answer(std::string_view completion);
 
-/// Returns an answer without LaTeX commands for spacing, style and text, without signs of currency
-/// and degrees, without punctuation at its end, and without an assignment such as `x =`.
+/// Returns an answer without LaTeX commands for spacing, style and text, without currency and
+/// degree signs, without punctuation at its end, and without a leading assignment such as `x =`.
 std::string plain_answer(std::string_view answer);
 
-/// Returns whether two answers are equal. Two numbers are compared exactly by same_number(), which
-/// also takes 50 % for 0.5; units after the numbers are ignored. Lists with the same brackets, such
-/// as (1, 1/2), are compared item by item, in order. Other answers are compared as texts, without
-/// blanks and without case; (A) also equals A, and x^{2} also equals x^2. Returns false if an
-/// answer is empty.
+/// Returns whether two answers are equal. Two numbers are compared exactly by same_number(), for
+/// which 50 % also equals 0.5; units after the numbers are ignored. Lists with the same brackets,
+/// such as (1, 1/2), are compared item by item, in order. Other answers are compared as texts,
+/// without blanks and without case; (A) also equals A, and x^{2} also equals x^2. Returns false if
+/// an answer is empty.
 bool same_answer(std::string_view given, std::string_view expected);
 
 /// Returns whether a completion states the expected answer. `expected` is an answer, or a solution

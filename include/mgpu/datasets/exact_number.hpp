@@ -49,7 +49,8 @@ struct NumberAtStart {
 /// be a result of plain_answer(), or a part of one. The page docs/datasets.md lists the forms of a
 /// number.
 ///
-/// Parts of a fraction have at most 10,000 digits. Other numbers have any length.
+/// The numerator and the denominator of a fraction, and the integer of a mixed number, have at most
+/// 10,000 digits. Other numbers have any length.
 std::optional<NumberAtStart> read_number(std::string_view text);
 
 }  // namespace mgpu::datasets

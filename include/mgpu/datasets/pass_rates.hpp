@@ -20,9 +20,9 @@ double pass_at_k(std::int64_t samples, std::int64_t right, std::int64_t k);
 /// Returns the values of k for pass@k: the powers of two below `samples`, and `samples` itself.
 std::vector<std::int64_t> sample_counts(std::int64_t samples);
 
-/// Returns for each answer the index of the first answer that equals it, and -1 for nullopt. So
-/// equal answers form a group. `same` compares each text that occurs for the first time with the
-/// first answer of each group so far, until it finds an equal one.
+/// Returns for each answer the index of the first answer that equals it, and -1 for nullopt. An
+/// answer that differs from all earlier answers gets its own index. `same` compares each text that
+/// occurs for the first time with these first answers, in order, until one is equal.
 ///
 /// Time: at most one call of `same` for each pair of different texts.
 std::vector<std::int32_t> first_equal(

@@ -40,7 +40,7 @@ struct DatasetEntry {
 /// Returns all data sets, in the order of the registry.
 std::span<const DatasetEntry> datasets();
 
-/// Adds data.dataset, data.split and the keys of all data sets.
+/// Adds data.dataset, data.split and the keys of all data sets to `table`.
 void add_dataset_keys(KeyTable& table);
 
 /// Returns the entry of the data set that the configuration chooses; nullptr if it chooses none.

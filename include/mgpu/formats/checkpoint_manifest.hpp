@@ -16,11 +16,12 @@ inline constexpr std::int64_t kCheckpointFormat = 1;
 /// Name of the file that holds the manifest, in the folder of a checkpoint.
 inline constexpr const char* kManifestName = "MANIFEST.json";
 
-/// MANIFEST.json of a checkpoint: the expected size and checksums of each file.
+/// MANIFEST.json of a checkpoint: the expected size and checksums of each file. Only .safetensors
+/// files have checksums of tensors.
 struct CheckpointManifest {
   std::int64_t format_version = 1;
   std::int64_t step = 0;
-  std::map<std::string, SafetensorsDigest> files;  // by file name; `tensors` only for .safetensors
+  std::map<std::string, SafetensorsDigest> files;  // by file name
 };
 
 /// Returns the text of MANIFEST.json. Equal manifests give the same text. The text includes a

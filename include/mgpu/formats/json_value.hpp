@@ -140,7 +140,7 @@ private:
 
 /// Parses an untrusted text that holds one JSON object. Refuses more than 32 levels of nesting,
 /// text that is not UTF-8, and repeated names.
-/// Errors: JsonError, without the origin of the text, which the caller adds.
+/// Errors: JsonError. Its message does not say where the text comes from; the caller adds that.
 JsonValue parse_json_object(std::string_view text);
 
 /// Parses an untrusted file that holds one JSON object. Refuses files larger than `limit_bytes`,

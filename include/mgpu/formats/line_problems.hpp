@@ -25,7 +25,8 @@ public:
   /// Adds the problems that packed() serialized on another rank to those of this object.
   void unpack(std::string_view packed);
 
-  /// Returns the problem of the first bad line: "data.jsonl:3: it is an empty line".
+  /// Returns the problem of the first bad line in the file, such as "data.jsonl:3: it is an empty
+  /// line".
   /// Errors: Error if no line is bad.
   std::string first_text() const;
 

@@ -50,9 +50,10 @@ public:
   /// Ranks:  local.
   virtual std::vector<run::FileCheck> file_checks() const = 0;
 
-  /// Returns an upper bound of the bytes that a run writes to disk, without logs, curves and
-  /// report. For an experiment, it covers only the stages that read no files of other stages. Call
-  /// it after check_files() has succeeded.
+  /// Returns an upper bound of the bytes that a run writes to disk. Does not count logs,
+  /// TensorBoard files, report.html and the training curves in results.h5. For an experiment, it
+  /// covers only the stages that read no files of other stages. Call it after check_files() has
+  /// succeeded.
   /// Ranks:  local.
   virtual std::uint64_t disk_bytes() const = 0;
 

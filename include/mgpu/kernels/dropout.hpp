@@ -7,7 +7,8 @@
 
 struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
-// Shapes in this header: B = samples, L = lines of a sample, E = elements of a line.
+// Shapes in this header: B = samples, L = lines of a sample (such as its tokens), E = elements of a
+// line.
 namespace mgpu::kernels {
 
 /// The purpose of the random numbers of dropout. Each pair of site and sample has a separate stream

@@ -11,7 +11,7 @@ enum class ActivationKind : std::uint8_t {
   silu,       // x / (1 + exp(-x))
   gelu,       // x (1 + erf(x / sqrt 2)) / 2
   gelu_tanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
-  clamped,    // y / (1 + exp(-gain y)), y = min(x, limit); multiplied by clamp(up, +-limit) + 1
+  clamped,    // y / (1 + exp(-gain y)), y = min(x, limit); times clamp(up, -limit, limit) + 1
 };
 
 struct GatedActivationArgs {
@@ -25,9 +25,9 @@ struct GatedActivationArgs {
 };
 
 /// Computes out = activation(gate) * up; for ActivationKind::clamped, out = activation(gate) *
-/// (clamp(up, +-limit) + 1). The bits of an output depend on its two inputs only, not on their
-/// position. To ensure this, cpu pads an incomplete SIMD vector at the end of the arrays, instead
-/// of computing its elements with scalar code.
+/// (clamp(up, -limit, limit) + 1). The bits of an output depend on its two inputs only, not on
+/// their position. To ensure this, cpu pads an incomplete SIMD vector at the end of the arrays,
+/// instead of computing its elements with scalar code.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

@@ -138,8 +138,7 @@ void check_recipe(const Config& config);
 /// Returns RecipeSpec::keys of all recipes, with each function only once.
 std::vector<AddKeys> recipe_keys();
 
-/// Refuses a configuration in which a key differs from its default, although other recipes read
-/// this key and `chosen` does not.
+/// Throws if a key that other recipes read, but `chosen` does not, differs from its default.
 ///
 /// Errors: Failure E124 (exit 78) at the first such key in the order of the key table.
 void refuse_keys_of_other_recipes(const Config& config, const RecipeSpec& chosen);

@@ -15,7 +15,7 @@ struct Check {
   std::string detail{};  // "31 keys, 4 not default"; if the verdict is not pass, the reason
 };
 
-/// Formats a check as one line without a newline. `color` paints the verdict.
+/// Formats a check as one line without a newline. If `color` is true, the verdict is colored.
 /// "config     conf/train_ad.yaml ............................. PASS   31 keys, 4 not default"
 std::string check_line(const Check& check, bool color = false);
 

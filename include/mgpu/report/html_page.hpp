@@ -15,7 +15,7 @@ struct Tile {
   std::string value;   // "14.6"
   std::string label;   // "return in episode 8, goals never seen"
   std::string key{};   // JSON pointer into summary.json; "" for none
-  std::string unit{};  // smaller, after the value; "" for none
+  std::string unit{};  // shown in smaller type after the value; "" for none
 };
 
 /// Returns the tile of a result. `label` replaces the label of the result if it is not empty.

@@ -35,8 +35,8 @@ PhaseTable gather_phases(const cluster::Group& group, const PhaseClock& clock);
 /// last one.
 struct PhaseRow {
   std::string phase;
-  double mean_s = 0.0;  // over ranks
-  double share = 0.0;   // of the wall time; the shares of all rows add up to 1
+  double mean_s = 0.0;  // mean over ranks
+  double share = 0.0;   // part of the wall time of all ranks; the shares of all rows add up to 1
   double min_s = 0.0;
   double max_s = 0.0;
   int max_rank = 0;

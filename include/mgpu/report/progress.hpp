@@ -64,10 +64,10 @@ private:
 /// the time at which the loop ends: "2026-11-22T12:00Z".
 std::string eta_text(double eta_s, std::chrono::system_clock::time_point now, bool for_log);
 
-/// Formats progress as one line for a screen of `terminal.columns`. If the line is too long, the
-/// bar shrinks first, then fields are dropped from the right. The first field always stays. If
-/// there is still no room, the bar is left out. `rate`: a result of ProgressMeter::rate(). `eta`: a
-/// result of eta_text(), or "".
+/// Formats progress as one line for a screen that is `terminal.columns` characters wide. If the
+/// line is too long, the bar shrinks first, then fields are dropped from the right. The first field
+/// always stays. If there is still no room, the bar is left out. `rate`: a result of
+/// ProgressMeter::rate(). `eta`: a result of eta_text(), or "".
 std::string bar_text(const Event& event, const Position& at, std::optional<double> rate,
                      const std::string& eta, const Terminal& terminal);
 

@@ -24,7 +24,7 @@ struct Result {
   double value = 0.0;
   std::string unit{};                  // "" for none
   int decimals = 1;                    // decimals of `value` in printed text
-  std::optional<Estimate> estimate{};  // of a mean: its error and 95 % interval
+  std::optional<Estimate> estimate{};  // if `value` is a mean: its standard error, 95 % interval
 
   /// Formats the value for a person: "14.5", "1,234". Large values have fewer decimals.
   std::string number() const;

@@ -9,7 +9,7 @@ namespace mgpu::report {
 /// A bar chart: a histogram, or one number per rank.
 struct BarChart {
   struct Bar {
-    std::string label;  // below the bar; "" for none; shown at no more than 12 bars
+    std::string label;  // text below the bar; "" for none; at most 12 bars show their labels
     double value = 0.0;
     double marked = 0.0;  // the part of `value` that is drawn in the second color, at the top
   };

@@ -17,7 +17,7 @@ struct UnitChart {
   std::vector<double> low{};          // lower end of an interval for each point; or empty
   std::vector<double> high{};         // upper end of the interval for each point
   std::vector<std::string> hover{};   // text for each point, which then has a dot; or empty
-  std::vector<std::string> counts{};  // text under each point, or above a low point; or empty
+  std::vector<std::string> counts{};  // text below a point, above it near the x axis; or empty
   std::string note{};                 // text above `diagonal`
   bool has_room_above = false;  // true: `diagonal`, `note` at the upper left; false: lower right
   std::string css = "c1";

@@ -31,7 +31,7 @@ struct TerminalSource {
   int parent = 0;                                         // process id of the parent; 0: getppid()
   std::function<bool(int)> is_terminal;                   // takes a descriptor of this process
   std::function<bool(const fs::path&)> is_terminal_path;  // takes the path of a device file
-  std::function<int(const fs::path&)> columns_of;  // returns the width of a device; 0: unknown
+  std::function<int(const fs::path&)> columns_of;  // returns the columns of a terminal; 0: unknown
 
   static TerminalSource real();
 };

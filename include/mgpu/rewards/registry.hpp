@@ -28,7 +28,7 @@ struct RewardSettings {
   double timeout_s = 60;                   // reward.timeout
   std::filesystem::path model{};           // reward.model
   std::string model_key = "reward.model";  // the key that gives `model`, for messages
-  /// Receives warnings of rewards, such as a command that was started again.
+  /// Receives warnings of rewards, for example that a command was started again.
   std::function<void(const std::string&)> warn = [](const std::string&) {};
 
   bool is_given() const { return !names.empty(); }

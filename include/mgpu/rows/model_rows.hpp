@@ -33,12 +33,13 @@ struct ModelRows {
   // Checksum of the rows, `fingerprint` and the chat template. With tensor parallelism, it also
   // covers the number of ranks that share the model, on which the rounding of products depends.
   std::uint32_t crc = 0;
-  std::map<std::string, std::string> inputs{};  // what `crc` covers, by key; see record_inputs()
+  std::map<std::string, std::string> inputs{};  // checksums in `crc`, see record_inputs()
 };
 
-/// Opens the rows, and reads the files of the model folder. Of the weights, it reads the ends of
-/// each tensor, for the checksum. If config.json ties the vocabulary head to the embedding, but the
-/// files store both matrices, it also compares the matrices, to set LmConfig::stored_head.
+/// Opens the rows, and reads the files of the model folder. For the checksum, it reads the first
+/// and the last 4 KiB of each tensor of weights. If config.json ties the vocabulary head to the
+/// embedding, but the files store both matrices, it also compares the matrices, to set
+/// LmConfig::stored_head.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of open_rows(), read_lm_config(), read_folder_tokenizer() and KeptColumns;
@@ -55,8 +56,8 @@ ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
 std::string checksum_text(std::uint32_t crc);
 
 /// Writes ModelRows::inputs to run.json: the checksum of each input, under the name of its key.
-/// Tensor parallelism adds the number of ranks that share the model. Call this function before any
-/// chunk is made, so that --merge can name an input that differs.
+/// With tensor parallelism, also writes the number of ranks that share the model. Call this
+/// function before any chunk is made, so that --merge can name an input that differs.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of RunDirectory::record_inputs().

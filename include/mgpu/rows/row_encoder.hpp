@@ -90,14 +90,14 @@ public:
   LearnedPair encode_pair(const formats::JsonValue& row);
 
   /// Encodes the prompt of a row as job generate does. The prompt is in `token_ids`, `messages` or
-  /// `prompt`. The assistant's answer follows the last of the `messages`. Other members of the row
-  /// are ignored.
+  /// `prompt`. The chat template renders the `messages`, and begins the assistant's answer after
+  /// them. Other members of the row are ignored.
   ///
   /// Errors: JsonError for a row that cannot be used; the failures of encode().
   PromptText encode_prompt(const formats::JsonValue& row);
 
   /// Encodes a row with `completion`, a completion of `prompt`. Both are texts, or both are lists
-  /// of messages, which encode() does not accept. The loss covers the completion.
+  /// of messages. encode() accepts only texts. The loss covers the completion.
   ///
   /// Errors: JsonError for a row that cannot be used; the failures of encode().
   LearnedText encode_judged(const formats::JsonValue& row);

@@ -13,7 +13,7 @@ namespace mgpu::run {
 struct ModelKeys {
   lm::GroupPlan plan{};
   lm::MatrixType matrices = lm::MatrixType::f32;
-  std::vector<int> group_sizes = {1};  // size of each group in order, repeated cyclically
+  std::vector<int> group_sizes = {1};  // ranks of each group in order, repeated cyclically
   bool has_groups = false;             // whether devices.groups gives the sizes
 
   /// Returns over how many ranks the sums of matrix products are divided. Rounding depends on this

@@ -19,11 +19,13 @@ namespace mgpu::run {
 
 /// The names of the items of a batch and of two keys, for messages.
 struct BatchNames {
-  const char* key;             // key of the batch size: "generate.batch_size"
-  const char* one;             // "completion"
-  const char* many;            // "completions"
-  const char* length_key;      // key that limits the tokens of each item: "generate.max_new_tokens"
-  const char* paths_key = "";  // with trees, arguments for fewer paths, up to the number
+  const char* key;         // key of the batch size: "generate.batch_size"
+  const char* one;         // "completion"
+  const char* many;        // "completions"
+  const char* length_key;  // key that limits the tokens of each item: "generate.max_new_tokens"
+  /// Arguments that set the number of paths per tree, without the number at their end; see
+  /// paths_text(). They are "" for jobs without trees.
+  const char* paths_key = "";
 };
 
 /// The number of rows of a chunk and of a data set, and the number of results that each row gives,
@@ -77,8 +79,8 @@ std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm
 
 /// Makes the failure E301 (exit 71) for a model that leaves no memory for even one sequence. The
 /// message shows the memory that each rank of the group needs. Its help is a command with a larger
-/// group of ranks. If no group has enough memory, job collect with agents gets a command with fewer
-/// paths per question, and other jobs get a sentence with keys to change.
+/// group of ranks. If no group has enough memory, the help is a command with fewer paths per tree.
+/// If that is not possible, or demand.tree_paths is 0, the help is a sentence with keys to change.
 ///
 /// Ranks:  collective over the group.
 Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,

@@ -26,8 +26,8 @@ struct PlanMachine {
 };
 
 /// Returns a PlanMachine with the name, cores and memory of this host, the memory of this process,
-/// and the free disk space at `output`. A memory limit of a control group replaces the host's
-/// memory if it is lower (see memory_limits()). The caller sets the ranks and the device.
+/// and the free disk space at `output`. A lower memory limit of a cgroup replaces the host's memory
+/// (see memory_limits()). The caller sets the ranks and the device.
 PlanMachine inspect_host(const std::filesystem::path& output);
 
 }  // namespace mgpu::run

@@ -45,8 +45,8 @@ std::uint64_t planned_bytes(const report::Plan& plan);
 void add_limit(report::Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
                const char* key);
 
-/// The memory of a GPU or of a node, which one or more ranks share. The fraction
-/// devices.memory_margin of it stays free.
+/// The memory of a GPU or of a node, which one or more ranks share. They leave the fraction
+/// devices.memory_margin of this memory free.
 struct SharedMemory {
   const char* what;                // "memory of a node"
   std::uint64_t have;              // 0: unknown

@@ -16,8 +16,8 @@ namespace mgpu::run {
 std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device);
 
 /// Returns what device_keys() returned when a run was made. `keys` are the keys in the run's
-/// run.json. They also have the keys that are part of the identity on every device, which this
-/// function leaves out. `config` is the configuration of the run, and tells which keys these are.
+/// run.json. They also have keys that are part of the identity on every device. This function finds
+/// those keys with the configuration `config` of the run, and leaves them out.
 std::map<std::string, std::string> device_keys_in(const std::map<std::string, std::string>& keys,
                                                   const Config& config);
 

@@ -54,8 +54,8 @@ public:
   /// Ranks:  collective over the members if the group is new, else local.
   const cluster::Group& group_of(const std::vector<int>& members);
 
-  /// Makes event() on rank 0 of the run call `show_more` before it shows its event. So `show_more`
-  /// can show older events first.
+  /// Sets the function `show_more`. On rank 0 of the run, event() calls it before it shows an
+  /// event, so that `show_more` can show older events first.
   void before_events(std::function<void()> show_more) { before_events_ = std::move(show_more); }
 
   /// Shows an event on rank 0 of the run, after the events of other ranks that have arrived. On

@@ -16,7 +16,7 @@ struct AdamwConfig {
   double beta2 = 0.99;
   double epsilon = 1e-8;
   double weight_decay = 0.01;  // for parameters with ParameterSpec::decays
-  double max_grad_norm = 1.0;  // a larger gradient norm is scaled down to this; 0: never
+  double max_grad_norm = 1.0;  // gradients with a larger norm are scaled to this norm; 0: never
 };
 
 /// The outcome of one update.

@@ -9,8 +9,8 @@
 
 namespace mgpu::train {
 
-/// One forward and backward pass of one rank, over items [offset, offset + count) of the global
-/// batch.
+/// One forward and backward pass of one rank, over items (training examples) [offset, offset +
+/// count) of the global batch.
 struct MicroBatch {
   std::int64_t offset;
   std::int64_t count;
@@ -21,9 +21,9 @@ struct BatchShape {
   std::int64_t global_batch;  // items of an optimizer step over all ranks
   std::int64_t micro_batch;   // most items in a pass, never more than a lane has; 0: a whole lane
   std::int64_t lanes;         // number of lanes, the parts into which the global batch is cut
-  std::int64_t accumulation;  // without layout: a pass has at most a rank's items / accumulation,
-                              // rounded up
-  bool layout;                // true: each rank gets whole lanes; false: items are shared evenly
+  std::int64_t accumulation;  // without layout: a pass has at most ceil(n / accumulation) of the n
+                              // items of a rank
+  bool layout;  // run.deterministic=layout: ranks get whole lanes; else items are shared evenly
   bool fills_gpu = false;  // true: on a GPU without layout, micro_batch 0 means all items of a rank
 };
 

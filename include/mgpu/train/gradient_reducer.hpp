@@ -58,8 +58,8 @@ struct ReducerOptions {
 ///         step. The communicator must have no other use between begin_pass(true) and finish().
 /// Errors: the constructor throws Failure E122 if lanes are used with a wrong number of lanes. The
 ///         number must be a power of two and a multiple of the number of ranks. finish() throws
-///         failures of the thread. After that, begin_pass(), end_lane() and finish() throw the same
-///         failure.
+///         failures of the separate thread. After that, begin_pass(), end_lane() and finish() throw
+///         the same failure.
 class GradientReducer {
 public:
   GradientReducer(cluster::Communicator& communicator, GradientArena arena,
@@ -79,9 +79,9 @@ public:
   void begin_pass(bool is_last, CUstream_st* producer = nullptr);
 
   /// Declares that backward has started all work for the gradient of `parameter` (its index in
-  /// GradientArena::parameters) in this pass. The gradient is complete when the producer stream has
-  /// done the work that it has got so far. Any thread may call this function, once per parameter
-  /// and pass.
+  /// GradientArena::parameters) in this pass. The gradient is complete when the `producer` stream
+  /// of begin_pass() has done all work that was enqueued before this call. Any thread may call this
+  /// function, once per parameter and pass.
   /// Errors: Error when the parameter is already marked in this pass.
   void mark_ready(std::size_t parameter);
 
@@ -139,7 +139,7 @@ private:
   std::optional<LaneTree> tree_;
   std::vector<Bucket> buckets_;                // in the order in which they are reduced
   std::vector<std::size_t> bucket_of_;         // [parameters] bucket of each parameter
-  std::vector<std::uint32_t> arena_position_;  // [parameters] index if sorted by begin
+  std::vector<std::uint32_t> arena_position_;  // [parameters] index in the order of `begin`
   bool has_seen_order_ = false;
 
   std::mutex mutex_;  // protects the members below, except thread_

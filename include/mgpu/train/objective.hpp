@@ -8,7 +8,8 @@
 
 namespace mgpu::train {
 
-/// Sums over the predictions of one pass. The sums of all passes add up to those of the batch.
+/// Sums over the predictions of one pass. The objective defines what a prediction is, such as a
+/// target token or an action. The sums of all passes add up to those of the batch.
 struct PassSums {
   double loss = 0.0;  // nats
   std::int64_t predictions = 0;

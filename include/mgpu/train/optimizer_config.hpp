@@ -14,7 +14,7 @@ struct OptimizerConfig {
   tensor::ComputeKind mixed_precision = tensor::ComputeKind::f32;
 };
 
-/// Returns the value of train.mixed_precision that selects this type: "no", "fp16" or "bf16".
+/// Returns the value of train.mixed_precision that selects `precision`: "no", "fp16" or "bf16".
 const char* name_of(tensor::ComputeKind precision);
 
 /// Adds train.max_steps, train.learning_rate, train.lr_schedule, ... to the table of keys.

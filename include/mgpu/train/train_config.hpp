@@ -11,8 +11,8 @@ namespace mgpu::train {
 struct TrainConfig {
   BatchShape batch{};
   std::int64_t eval_every = 0;  // optimizer steps between evaluations; 0: only at the end
-  /// Number of steps that may be skipped because of an infinite or NaN gradient. At each start of
-  /// the run, the count begins at 0 again.
+  /// Number of steps that may be skipped because of an infinite or NaN gradient. The count begins
+  /// at 0 again each time the program starts.
   std::int64_t max_skipped = 3;
 };
 

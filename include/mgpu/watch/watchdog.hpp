@@ -13,9 +13,10 @@ namespace mgpu::watch {
 /// Returns whether a debugger is attached to this process. A lack of progress then means nothing.
 bool is_debugged();
 
-/// A thread in each rank that checks all ranks of its node five times a second. It reports a dead
-/// rank at once. It reports a rank without progress (mark_progress()) after limit_s. In the phases
-/// Options::slow_phases, slow_limit_s applies while the rank is outside of communication calls.
+/// Runs a thread in each rank, which checks all ranks of the node five times a second. The thread
+/// reports a dead rank at once, and a rank without progress (mark_progress()) after limit_s. In the
+/// phases Options::slow_phases, slow_limit_s applies while the rank is outside of communication
+/// calls.
 ///
 /// After a hang or death, each rank writes its crash file with its stack and exits with code 76. On
 /// the node that finds the error first, the living rank with the lowest number also prints one

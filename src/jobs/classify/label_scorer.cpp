@@ -119,8 +119,8 @@ void LabelScorer::score(std::span<const ClassifySample> samples, std::vector<Giv
     given[places[i]] = best_label(results[i].continuation_log_probs, config_);
 }
 
-/// Generates answers for the samples with the indices `places`. Returns the indices of the samples
-/// whose answer names no label.
+/// Generates answers for the samples with the indices `places`, with generators_[round]. Returns
+/// the indices of the samples whose answer names no label, or several.
 std::vector<std::size_t> LabelScorer::generate(std::span<const ClassifySample> samples,
                                                std::int64_t first,
                                                std::span<const std::size_t> places,

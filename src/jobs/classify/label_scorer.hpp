@@ -39,7 +39,7 @@ struct GivenLabel {
 GivenLabel best_label(std::span<const std::vector<float>> log_probs, const ClassifyConfig& config);
 
 /// Gives labels to rows with one model. On the CPU, the label of a row does not depend on the other
-/// rows of the call.
+/// rows of the same call of run().
 class LabelScorer {
 public:
   /// Keeps references to `model` and `maker`, which must outlive this object.

@@ -212,8 +212,8 @@ void add_groups(const fs::path& path, const Judged& judged, std::size_t positive
 }
 
 /// Returns the indices of at most kShownMistakes wrong rows: those with the highest `sureness`, the
-/// highest first. Rows with equal values are in the order of the input. Rows that the model did not
-/// see are excluded.
+/// highest first. Rows with equal values are in the order of the input. Rows with the status
+/// too_long or bad_row are excluded, because the model did not see them.
 std::vector<std::size_t> worst_mistakes(const Judged& judged, std::span<const double> sureness) {
   std::vector<std::size_t> wrong;
   for (std::size_t i = 0; i < judged.truth.size(); ++i) {

@@ -18,7 +18,7 @@ struct AgentNode {
   std::int32_t parent = -1;      // index of the node whose path is continued; -1: this node is the
                                  // question
   std::int32_t answer = -1;      // index of the judger's solution; -1: a node without an answer
-  std::int32_t target = -1;      // node of the same agent into which this one merged; -1: none
+  std::int32_t target = -1;      // node of the same agent into which this node merged; -1: none
   double score = 0.0;            // score of the path up to this node
   double entropy = 0.0;          // entropy of the next token in nats, mean over the latent steps; 0
                                  // without collect.latent.branch_entropy

@@ -68,7 +68,7 @@ private:
   const rows::PromptEncoder& encoder_;
   AnswerJudge judge_;
   lm::Generator generator_;
-  std::span<const Question> questions_{};  // of the current run()
+  std::span<const Question> questions_{};  // argument of the current run()
   std::int64_t first_ = 0;
 };
 

@@ -39,7 +39,7 @@ namespace {
 /// metadata of the file has the mean norm of the input embeddings.
 void write_realignment(const std::filesystem::path& folder, const lm::Realignment& realignment) {
   const std::filesystem::path path = folder / "realignment.safetensors";
-  std::filesystem::remove(path);  // the file of an earlier attempt
+  std::filesystem::remove(path);  // an earlier attempt may have written it
   const std::array tensors{formats::NamedTensor{"matrix", realignment.matrix().sizes().vec(),
                                                 tensor::view_of(realignment.matrix())}};
   formats::write_safetensors(path, tensors,

@@ -8,7 +8,7 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr std::int64_t kStepTokens = 16;  // collect.step_tokens=auto
+constexpr std::int64_t kStepTokens = 16;  // value for collect.step_tokens=auto
 
 rows::ModelRowKeys read_question_rows(const Config& config) {
   rows::ModelRowKeys keys = rows::read_model_row_keys(config);

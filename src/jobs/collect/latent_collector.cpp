@@ -146,9 +146,9 @@ void LatentCollector::prompt(std::vector<Growing>& trees, std::size_t agent) {
   latents_.read_input();
 }
 
-/// Returns how many children the current paths should get in all from `agent`. The sum of
-/// shares_of() may be larger, because each path gets at least one child. It may be smaller, because
-/// collect.latent.branch_entropy may allow some paths only one child.
+/// Returns how many children (paths that continue them) the current paths should get in all from
+/// `agent`. The sum of shares_of() may be larger, because each path gets at least one child. It may
+/// be smaller, because collect.latent.branch_entropy may allow some paths only one child.
 std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent) const {
   const bool has_noise = inputs_.keys.agents.diversity != Diversity::none;
   if (is_last(agent))
@@ -167,7 +167,7 @@ std::vector<std::int64_t> LatentCollector::shares_of(const Growing& tree, std::s
   return share_children(children_of(tree, agent), is_divided);
 }
 
-/// Replaces each path by its children.
+/// Replaces each path by its children, the paths with which `agent` continues it.
 void LatentCollector::branch(Growing& tree, std::size_t agent) {
   const std::vector<std::int64_t> shares = shares_of(tree, agent);
   std::vector<Path> all;

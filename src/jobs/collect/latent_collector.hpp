@@ -63,7 +63,7 @@ private:
     std::size_t question = 0;
     std::vector<AgentNode> nodes{};
     std::vector<Path> paths{};
-    std::vector<PathScore> scores{};  // of `paths`
+    std::vector<PathScore> scores{};  // scores of `paths`, set by think() and merge()
   };
 
   lm::PagedCache::Sizes sizes_for(std::span<const std::size_t> places) const;
@@ -90,8 +90,8 @@ private:
   lm::LatentSession latents_;
   std::int64_t batch_size_;
   std::int64_t width_;
-  lm::DecodeSession* session_ = nullptr;   // of the current work_on()
-  std::span<const Question> questions_{};  // of the current run()
+  lm::DecodeSession* session_ = nullptr;   // used by the current work_on()
+  std::span<const Question> questions_{};  // argument of the current run()
   std::int64_t first_ = 0;
   std::int64_t finished_ = 0;
 };

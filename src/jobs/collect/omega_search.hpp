@@ -96,7 +96,7 @@ private:
 
   OmegaRules rules_;
   std::vector<Solution> solutions_;
-  std::vector<std::size_t> shown_;  // solutions of paths()
+  std::vector<std::size_t> shown_;  // indices in solutions_ of the solutions that paths() returns
   std::vector<State> states_;       // the first is the root
   std::optional<Search> search_;
   std::int64_t searches_ = 0;

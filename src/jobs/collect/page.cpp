@@ -66,8 +66,8 @@ report::Figure depth_figure(const CollectPlots& plots) {
           "Later steps exist in longer solutions only."};
 }
 
-/// Compares the share of right rollouts of a step with the answers of the solutions themselves,
-/// which the rollouts do not include.
+/// Draws the share of steps whose own solution is right over the share of right rollouts of these
+/// steps. The rollouts of a step do not include its own solution.
 report::Figure calibration_figure(const CollectPlots& plots) {
   report::UnitChart chart{"Calibration of the rollouts", "share of right rollouts of a step",
                           "share of right solutions", "as many as rollouts"};
@@ -100,7 +100,8 @@ report::DrawnCurve choice_curve(const char* name, const char* css, const Collect
   return curve;
 }
 
-/// Draws how many questions a choice among the first k solutions gets right.
+/// Draws two shares of questions over k: those for which one of the first k solutions is right, and
+/// those for which the majority vote of these solutions is right.
 report::Figure choice_figure(const CollectPlots& plots) {
   report::LineChart chart = half_chart("Share of right answers over the number of solutions",
                                        "solutions of a question, k", "share of questions");

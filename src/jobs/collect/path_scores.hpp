@@ -35,7 +35,8 @@ std::vector<PathScore> score_paths(std::span<const std::vector<float>* const> st
 /// Returns the indices of the paths that pruning keeps, in descending order of their scores.
 /// Of n paths, pruning keeps n * (0.3 + 0.5 * `progress`), rounded up, but at least min(n, 2). It
 /// prefers paths with a consistency of 0.9 or more, and then paths with higher scores.
-/// `progress` is in [0, 1]; after the first agent it is 0.
+/// `progress` is 0 after the first agent, and grows evenly to 1 after the last agent before the
+/// judger. If only one agent precedes the judger, it is 0.
 std::vector<std::size_t> prune(std::span<const PathScore> scores, double progress);
 
 /// Returns the indices of the paths in descending order of their scores. Paths with equal scores

@@ -75,8 +75,8 @@ std::int64_t expected_steps(const CollectKeys& keys) {
   return std::min(keys.max_steps, (keys.max_new_tokens + length - 1) / length);
 }
 
-/// Returns the largest number of states of a question that need rollouts. A state is a path up to
-/// the end of one of its steps.
+/// Returns the number of states of a question for which the plan assumes rollouts. A state is a
+/// path up to the end of one of its steps.
 std::int64_t expected_states(const CollectKeys& keys) {
   const std::int64_t steps = expected_steps(keys);
   if (keys.label != StepLabel::omega_prm) return keys.num_paths * (steps - 1);
@@ -142,8 +142,8 @@ private:
             .disk = disk_bytes_};
   }
 
-  /// Adds two times: the time in which the model reads the questions and the tokens before
-  /// rollouts, and the time in which it generates paths and rollouts.
+  /// Adds two times to the plan: the time in which the model reads the questions and the tokens
+  /// before rollouts, and the time in which it generates paths and rollouts.
   void add_times() {
     const CollectKeys& keys = inputs_.keys;
     const auto questions = static_cast<double>(sum_of_tokens(counts_));
@@ -172,8 +172,8 @@ private:
     plan_.add_seal_time();
   }
 
-  /// Adds a note with the bytes of KV cache that all paths of one question need, for the question
-  /// that needs the most.
+  /// Adds a note to the plan: the bytes of KV cache that all paths of one question need, for the
+  /// question that needs the most.
   void add_path_note() {
     const lm::LmConfig& model = inputs_.model;
     const std::int64_t page = 2 * std::ssize(model.layers) * model.kv_heads * model.head_dim *
@@ -189,8 +189,8 @@ private:
                                  " paths, which share pages");
   }
 
-  /// Adds the time in which the model reads the prompts of agents, and the time in which it makes
-  /// latent steps and texts.
+  /// Adds two times to the plan: the time in which the model reads the prompts of agents, and the
+  /// time in which it makes latent steps and texts.
   void add_agent_times() {
     const auto parameters = static_cast<double>(run::num_parameters(inputs_.model));
     const run::ModelPlan::Rates& rates = plan_.rates();

@@ -49,7 +49,7 @@ struct CollectCounts {
 /// - With agents, it is the value of column n_paths. This value is less than collect.num_paths if
 ///   the judger continues fewer paths, such as after pruning or merging.
 /// - Without agents, it is collect.num_paths. Column n_paths does not fit, because with
-///   collect.label=omega_prm it also counts rollouts that searches halved.
+///   collect.label=omega_prm it also counts rollouts in which OmegaSearch searched.
 ///
 /// The number of a question without solutions is meaningless.
 std::vector<std::int64_t> sampled_of(const store::ReadTable& samples, const CollectKeys& keys) {

@@ -50,7 +50,7 @@ private:
   AnswerJudge judge_;
   lm::Generator generator_;
   std::vector<std::vector<std::int64_t>> headings_{};  // tokens before the text of each agent
-  std::span<const Question> questions_{};              // of the current run()
+  std::span<const Question> questions_{};              // argument of the current run()
   std::int64_t first_ = 0;
 };
 

@@ -7,8 +7,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Counts the cache pages that the paths of a question use at most. The paths grow and branch
-/// together, so all of them have the same length.
+/// Computes the largest number of cache pages that the paths of a question use at the same time.
+/// The paths grow and branch together, so all of them have the same length.
 class GrowingPaths {
 public:
   explicit GrowingPaths(std::int64_t page_tokens) : page_tokens_(page_tokens) {}
@@ -21,7 +21,8 @@ public:
     see(shared() + count_ * own());
   }
 
-  /// Keeps at most `count` paths. They may come from as many different paths before each branch.
+  /// Keeps at most `count` paths. Assumes that at each earlier branch, the kept paths come from as
+  /// many different paths as possible.
   void keep(std::int64_t count) {
     count_ = std::min(count_, count);
     for (Branch& branch : branches_)
@@ -48,8 +49,8 @@ public:
     length_ = tokens;
   }
 
-  /// Replaces pairs of paths, one after the other, by paths that share no pages. Afterwards, any
-  /// path may be one that shares no pages.
+  /// Assumes that paths merge in pairs, one pair after the other, and that a merged path shares no
+  /// pages. Afterwards, every path counts as a path that shares no pages.
   void merge() {
     const std::int64_t pairs = count_ / 2;
     if (pairs == 0) return;
@@ -60,10 +61,10 @@ public:
   }
 
 private:
-  /// Pages that paths shared when they branched.
+  /// The pages that new paths share after one call of branch().
   struct Branch {
-    std::int64_t paths = 0;  // paths that were divided, and still have children
-    std::int64_t pages = 0;  // full pages of each of them since the branch before
+    std::int64_t paths = 0;  // divided paths from which kept paths come
+    std::int64_t pages = 0;  // full pages of each divided path since the previous branch
   };
 
   std::int64_t pages_of(std::int64_t tokens) const {

@@ -6,8 +6,8 @@ namespace mgpu::jobs {
 /// reference policy, if each reward is 0 or 1.
 ///
 /// `reference` is the mean reward p of the reference policy, with 0 < p < 1. This mean is assumed
-/// to be the same for each prompt. `kl` is the KL divergence of a whole completion from the
-/// reference policy, in nats, and must not be negative.
+/// to be the same for each prompt. `kl` is KL(policy || reference policy) of a whole completion,
+/// in nats, and must not be negative.
 ///
 /// If `kl` is at least -log(p), the result is 1. Otherwise the result is the q >= p with
 /// q log(q / p) + (1 - q) log((1 - q) / (1 - p)) = `kl`.

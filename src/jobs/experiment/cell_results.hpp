@@ -24,8 +24,8 @@ struct CellResult {
   CellValues values;
   std::string stage;  // name of the stage that evaluates the cell
   CellState state = CellState::not_started;
-  std::optional<report::Result> reward{};  // mean score of the data set if known, else mean reward
-  std::optional<report::Result> kl{};      // KL per token from the reference policy, in nats
+  std::optional<report::Result> reward{};  // result `score` of the stage if known, else `reward`
+  std::optional<report::Result> kl{};      // KL(policy || reference policy) per token, in nats
   double tokens = 0.0;                     // mean tokens of a completion
   /// Reward of the cell of algorithm experiment.baseline whose other values agree() with `values`.
   /// Set only if this reward is above 0 and below 1.

@@ -95,8 +95,8 @@ std::string identity_with(const Config& config, const std::string& marks,
   return run::run_identity(config, {}, of_device) + ", files=" + sha256_hex(marks);
 }
 
-/// Returns a copy of the configuration keys `of_device`, whose results depend on the device. Each
-/// value `auto` becomes the value that run directory `run` has recorded for its key, if any.
+/// Returns a copy of `of_device`, which is a result of run::device_keys(). Each value `auto`
+/// becomes the value that run directory `run` has recorded for its key, if any.
 std::map<std::string, std::string> as_chosen_in(const fs::path& run,
                                                 std::map<std::string, std::string> of_device) {
   const std::map<std::string, std::string> chosen = store::keys_of_run(run);

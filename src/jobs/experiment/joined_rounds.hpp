@@ -14,9 +14,9 @@ namespace mgpu::jobs {
 /// the round of the stage that reads them. With ${rounds.FIRST.LATER}, the rows of round 0 are
 /// those of stage FIRST, and the rows of later rounds are those of stage LATER.
 ///
-/// The placeholder becomes the path of a folder kAllRounds in the output of the last round's stage.
-/// This folder does not exist. find_rounds() recognizes paths into the folder, and path_of()
-/// replaces them by paths of real files. If a real file has the rows of several rounds,
+/// The placeholder becomes the path of a folder kAllRounds in the output of the last of these
+/// stages. This folder does not exist. find_rounds() recognizes paths into the folder, and
+/// path_of() replaces them by paths of real files. If a real file has the rows of several rounds,
 /// join_rounds() writes it.
 inline constexpr const char* kAllRounds = "all_rounds";
 

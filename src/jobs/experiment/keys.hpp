@@ -23,7 +23,7 @@ struct ExperimentConfig {
   std::map<std::string, std::vector<std::string>> after;  // experiment.after
   std::map<std::string, int> ranks;                       // experiment.ranks
   Matrix matrix;                                          // see read_matrix()
-  bool stops_on_failure = false;                          // experiment.on_failure
+  bool stops_on_failure = false;                          // experiment.on_failure=stop
   Urgency urgency = Urgency::chain;                       // experiment.priority
   Preferences preferences;                                // experiment.preferences
   int retries = 0;                                        // experiment.retries

@@ -47,9 +47,10 @@ std::string svg_stages(const std::vector<StageRow>& rows);
 /// reward.
 std::string svg_rewards(const std::vector<CellResult>& cells);
 
-/// Draws reward against KL, with a curve for each algorithm and round. If CellResult::best of the
-/// cell with the largest KL is known, also draws the curve of best_reward(). `cells` are the cells
-/// of one data set and model. Returns an SVG text; "" if no cell has both a reward and a KL.
+/// Draws CellResult::reward over CellResult::kl, with a curve for each algorithm and round. If
+/// CellResult::best of the cell with the largest KL is known, also draws the curve of
+/// best_reward(). `cells` are the cells of one data set and model. Returns an SVG text; "" if no
+/// cell has both a reward and a KL.
 std::string svg_reward_by_kl(const std::vector<CellResult>& cells);
 
 /// Returns the data set and the model of a cell: "star_graph, tiny".

@@ -12,12 +12,12 @@ namespace mgpu::jobs {
 
 /// The facts about a stage that Schedule uses.
 struct StageNeed {
-  std::vector<std::size_t> after;  // indices of the stages that must be done before
+  std::vector<std::size_t> after;  // indices of the stages that must be done before this stage
   std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; not empty
-  int wish = 0;                    // limit of the stage's ranks, unless the smallest of `sizes` is
-                                   // larger; 0: Schedule decides
-  int round = 0;                   // round of the stage
-  double preference = 0.0;         // stages with a larger number come first
+  int wish = 0;   // maximum number of ranks, unless the smallest of `sizes` is larger; 0: Schedule
+                  // decides
+  int round = 0;  // value `round` of the stage (see round_of())
+  double preference = 0.0;  // stages with a larger number come first
 };
 
 /// Which of the ready stages comes first, if their StageNeed::preference is equal.
@@ -140,8 +140,8 @@ private:
   std::vector<std::size_t> by_urgency_;
   std::set<int> free_;
   NodeMemory memory_;
-  std::map<std::size_t, Loads> loads_;  // of running stages
-  std::vector<std::uint64_t> used_;     // of each node, the sum of loads_
+  std::map<std::size_t, Loads> loads_;  // by running stage
+  std::vector<std::uint64_t> used_;     // bytes of each node that running stages use
   std::set<std::size_t> waited_for_memory_;
   int ranks_;
   bool is_stopped_ = false;

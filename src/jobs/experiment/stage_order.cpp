@@ -108,8 +108,8 @@ std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& 
   return evaluations;
 }
 
-/// Lets the stages of each cell wait for the evaluations that last_round() returns for the cell.
-/// Only the stages whose round is that of the cell wait.
+/// Adds the evaluations that last_round() returns for each cell to Stage::after of the cell's
+/// stages. Skips stages whose round is not that of the cell.
 void add_last_rounds(const Matrix& matrix, StageGraph& graph) {
   std::vector<std::pair<std::size_t, std::vector<std::size_t>>> added;
   for (const Cell& cell : graph.cells) {

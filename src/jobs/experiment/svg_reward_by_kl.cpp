@@ -12,7 +12,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Returns the cells that have both a reward and a KL, in ascending order of KL.
+/// Returns the cells that have both a reward and a KL, in ascending order of CellResult::kl.
 std::vector<const CellResult*> with_kl(const std::vector<CellResult>& cells) {
   std::vector<const CellResult*> found;
   for (const CellResult& cell : cells)
@@ -21,7 +21,7 @@ std::vector<const CellResult*> with_kl(const std::vector<CellResult>& cells) {
   return found;
 }
 
-/// Returns a curve of reward over KL for each algorithm and round.
+/// Returns a curve of CellResult::reward over CellResult::kl for each algorithm and round.
 std::vector<report::DrawnCurve> curves_of(const std::vector<const CellResult*>& cells) {
   std::vector<report::DrawnCurve> curves;
   for (const CellResult* cell : cells) {

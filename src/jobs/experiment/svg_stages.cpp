@@ -27,7 +27,7 @@ std::string hover_of(const StageRow& row) {
 }
 
 /// Draws the bar of a stage in the row of each of its ranks. The first bar shows the stage's name
-/// if it is wide enough.
+/// if the bar is wide enough.
 void draw_stage(report::Svg& svg, const StageRow& row, double longest, std::size_t index) {
   const std::string css = "c" + std::to_string(index % 6 + 1) + " bar";
   const double x = kLeft + kChart * row.begin_s / longest;

@@ -9,7 +9,8 @@ namespace mgpu::jobs {
 namespace {
 
 // The number of a beam's random stream consists of two parts. The bits from bit kRoundBit on hold
-// the round. The bits below hold BeamPrompt::sample plus the index of the completion.
+// the number of finished steps. The bits below hold BeamPrompt::sample plus the index of the
+// completion.
 constexpr int kRoundBit = 44;
 
 lm::DecodeConfig decode_config(const lm::GenerationConfig& generation) {

@@ -87,7 +87,7 @@ private:
   lm::PathSession paths_;
   lm::SeeProgress see_progress_{};
   std::map<std::int64_t, bool> breaks_{};  // by token id: whether the token has a line break
-  lm::DecodeSession* session_ = nullptr;   // of the current work_on()
+  lm::DecodeSession* session_ = nullptr;   // used by the current work_on()
   std::int64_t ended_ = 0;
 };
 
@@ -95,7 +95,7 @@ private:
 /// index of the completion whose copy replaces it. Only the ceil(N / width) completions with the
 /// highest scores are copied. Each gets N / ceil(N / width) copies, rounded down, and the best ones
 /// get one copy more until there are N copies. NaN is lower than any score.
-/// Shapes: scores N
+/// Shapes: scores [N]
 std::vector<std::size_t> continued_of(std::span<const double> scores, std::int64_t width);
 
 }  // namespace mgpu::jobs

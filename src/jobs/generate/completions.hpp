@@ -22,11 +22,12 @@ struct CompletedPrompt {
   lm::PromptResult result;  // empty if the prompt was not completed
   rows::RowFacts facts;
 
-  /// Has the KL divergence of the distribution of each token of each completion, in nats.
-  /// - With generate.reference, this is the divergence from the distribution of the reference.
-  /// - With a guide but no reference, this is the divergence from the distribution of model.path.
-  ///   The value is NaN for tokens that the row gives (generate.roll_in), because the guide did not
-  ///   see these tokens.
+  /// Has KL(p || q) for each token of each completion, in nats. p is the distribution of
+  /// model.path, with the offsets of the guide if there is a guide.
+  /// - With generate.reference, q is the distribution of the reference.
+  /// - With a guide but no reference, q is the distribution of model.path without offsets. The
+  ///   value is NaN for tokens that the row gives (generate.roll_in), because the guide did not see
+  ///   these tokens.
   /// - Without a guide and a reference, `divergences` is empty.
   std::vector<std::vector<double>> divergences{};
 };

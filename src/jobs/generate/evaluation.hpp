@@ -36,8 +36,8 @@ struct Evaluation {
 
   std::optional<SearchKind> search{};  // generate.search; nullopt: no searches among `metrics`
 
-  /// Returns whether `key` is the accuracy of the chosen search with k completions, or the gain of
-  /// this accuracy over a random completion.
+  /// Returns whether `key` is the accuracy of search `search` among k completions, or the gain of
+  /// this accuracy over a random completion. Returns false without a search.
   bool is_of_search(const std::string& key, std::int64_t k) const;
 
   /// Returns whether some row has a group.

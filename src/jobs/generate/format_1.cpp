@@ -8,7 +8,8 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr const char* kFailed = "failed: ";  // begins the old reason of a row without completions
+// In format 1, column `reason` of a row without completions begins with this text.
+constexpr const char* kFailed = "failed: ";
 
 bool is_failed(const std::string& reason) {
   return reason.starts_with(kFailed);

@@ -83,8 +83,8 @@ lm::ResidentModels* GenerateRun::judging_models() {
   return own_models_.get();
 }
 
-/// Makes the rewards on the ranks that record results. Call it before choose_batch(), because the
-/// batch size depends on the memory that a reward model leaves free.
+/// Opens the rewards of reward.functions on the ranks that record results. Call it before
+/// choose_batch(), because the batch size depends on the memory that a reward model leaves free.
 void GenerateRun::open_rewards() {
   rewards::RewardSettings settings = inputs_.keys.rewards;
   if (!settings.is_given()) return;

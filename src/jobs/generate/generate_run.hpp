@@ -54,11 +54,11 @@ private:
   GenerateInputs inputs_;
   run::RowPhase phase_;
   std::optional<rows::PromptEncoder> encoder_;
-  std::unique_ptr<lm::ResidentModels> own_models_;   // see judging_models()
-  std::optional<rewards::WeightedRewards> rewards_;  // of reward.functions, on leaders
-  std::unique_ptr<CompletionScorer> scorer_;         // of generate.search, on leaders
-  std::optional<lm::ModelGroup> reference_;          // of generate.reference
-  std::optional<lm::ValueModel> values_;             // of generate.guide.path
+  std::unique_ptr<lm::ResidentModels> own_models_;   // made by judging_models()
+  std::optional<rewards::WeightedRewards> rewards_;  // from reward.functions; only on leaders
+  std::unique_ptr<CompletionScorer> scorer_;         // from generate.search; only on leaders
+  std::optional<lm::ModelGroup> reference_;          // model of generate.reference
+  std::optional<lm::ValueModel> values_;             // model of generate.guide.path
   lm::OffsetRecord offsets_;  // what the guide added to logits, for the tokens of a chunk
   std::optional<lm::ValueGuide> guide_;  // uses values_ and offsets_
   std::optional<CompletionWorker> worker_;

@@ -49,9 +49,9 @@ void add_model(const char* key, std::optional<std::uint32_t> fingerprint, Genera
 }
 
 /// Cuts the completion of the row at a random token, and appends the part before the cut to the
-/// prompt. This part has at least one token, and fewer than the completion and
-/// generate.max_new_tokens. It is empty if the completion is too short for such a part. If the
-/// completion ends with a stop token, the token before it also stays after the cut. A row whose
+/// prompt. This part has at least one token, fewer tokens than the completion, and fewer than
+/// generate.max_new_tokens. If the completion ends with a stop token, the part has at least two
+/// tokens fewer than the completion. The part is empty if the completion is too short. A row whose
 /// `completion_ids` are not a list of ids of the vocabulary gets the status bad_row.
 void begin_completion(const input::Row& row, const GenerateInputs& inputs, std::uint64_t number,
                       rows::EncodedPrompt& prompt) {

@@ -26,7 +26,7 @@ struct GenerateInputs : rows::ModelRows {
   GenerateConfig config{};
   std::optional<lm::LmConfig> guide{};  // the value model that guides sampling; nullopt: none
   std::uint32_t phase = 0;              // phase id in the journal, a checksum of prompts and models
-  bool can_judge_messages = true;       // false: a reward model lacks the chat template for them
+  bool can_judge_messages = true;  // false: a reward model lacks the chat template for messages
 
   std::int64_t prompts() const { return rows.rows(); }
   std::int64_t samples() const { return prompts() * config.num_samples; }
@@ -52,8 +52,8 @@ struct GenerateInputs : rows::ModelRows {
     return checks_answers() || (keys.search && keys.search->kind == SearchKind::weighted_vote);
   }
 
-  /// Encodes `count` prompts from row `first` on. A row that cannot be used is returned with the
-  /// reason. With data.on_bad_row=stop the reason is also added to `problems`. The key
+  /// Encodes `count` prompts from row `first` on. If a row cannot be used, member `facts` of its
+  /// prompt says why. With data.on_bad_row=stop the reason is also added to `problems`. The key
   /// generate.beyond_context decides about prompts that are longer than the model's context.
   std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count,
                                           rows::PromptEncoder& encoder,

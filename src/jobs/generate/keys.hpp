@@ -46,8 +46,8 @@ struct GenerateKeys {
   /// True with generate.roll_in=random: the completion in each row is cut at a random token, and
   /// the model continues the part before the cut.
   bool rolls_in = false;
-  bool first_greedy = false;      // generate.first_greedy: completion 0 of a prompt is greedy
-  bool export_ties = false;       // generate.export_ties: export_pairs() keeps equal returns
+  bool first_greedy = false;  // generate.first_greedy: completion 0 of a prompt is greedy
+  bool export_ties = false;   // generate.export_ties: export_pairs() keeps pairs with equal returns
   std::optional<bool> do_sample;  // nullopt: true if asks_for_draws(), else the folder's value
   std::optional<double> temperature;
   std::optional<std::int64_t> top_k;
@@ -61,11 +61,11 @@ struct GenerateKeys {
   lm::CacheType cache_type = lm::CacheType::f32;
   std::filesystem::path reference;  // generate.reference; empty: no KL is computed
 
-  /// Returns whether the KL from a reference model is computed.
+  /// Returns whether KL(model || reference) is computed for each token.
   bool has_reference() const { return !reference.empty(); }
 
-  /// Returns whether the KL divergence of each token is recorded: from the reference model or, with
-  /// a guide but no reference, from model.path.
+  /// Returns whether the KL divergence of each token is recorded, which needs a reference or a
+  /// guide. CompletedPrompt::divergences defines this divergence.
   bool has_divergence() const { return has_reference() || guide; }
 
   /// Returns whether key `name` differs from its default. `name` must be a key that affects how

@@ -40,7 +40,7 @@ std::int64_t guide_weights(const lm::LmConfig& guide, const lm::MemoryDemand& de
 
 std::int64_t guide_batch_bytes(const lm::LmConfig& guide, std::int64_t candidates,
                                lm::MemoryDemand demand) {
-  constexpr std::int64_t kPagesOfFork = 1;  // a copy of the last page, or a new page
+  constexpr std::int64_t kPagesOfFork = 1;  // per candidate: a copy of the last page, or a new page
   demand.others = {};
   const std::int64_t draws = demand.batch_size;
   const std::int64_t per_sequence = (demand.longest / demand.page_tokens + 1) * demand.page_tokens;

@@ -7,7 +7,7 @@
 #include <mgpu/lm/parallel/shard.hpp>
 
 // Computes the memory that models other than model.path need on a rank: the guide, and the
-// reference of the KL.
+// reference model of the KL divergence.
 namespace mgpu::jobs {
 
 /// Describes the part of a model that one rank holds, in a group of `ranks` ranks.
@@ -29,10 +29,10 @@ std::int64_t guide_weights(const lm::LmConfig& guide, const lm::MemoryDemand& de
 std::int64_t guide_batch_bytes(const lm::LmConfig& guide, std::int64_t candidates,
                                lm::MemoryDemand demand);
 
-/// Returns how many bytes the KL from a reference needs in addition to weights. Both models process
-/// the completions once more, which takes caches and activations. The hidden states of the model
-/// are kept until the reference has processed the same tokens. `demand` is the demand of
-/// generation, with completions of at most `new_tokens` tokens.
+/// Returns how many bytes the computation of KL(model || reference) needs in addition to weights.
+/// Both models process the completions once more, which takes caches and activations. The hidden
+/// states of the model are kept until the reference has processed the same tokens. `demand` is the
+/// demand of generation, with completions of at most `new_tokens` tokens.
 std::int64_t divergence_batch_bytes(const ModelPart& model, const ModelPart& reference,
                                     std::int64_t new_tokens, lm::MemoryDemand demand);
 

@@ -103,9 +103,9 @@ report::Table group_means_table(const GeneratePlots& plots) {
   return table;
 }
 
-/// Returns the tiles of the results. Leaves out first_right, the counts of finish reasons, and
-/// rates for every k but the largest. If the largest k is 1 and there is a score, leaves out all
-/// rates.
+/// Returns the tiles of the results. Leaves out metric `first_right` (pass@1 of the first
+/// completion), the counts of finish reasons, and rates for every k but the largest. If the largest
+/// k is 1 and there is a score, leaves out all rates.
 std::vector<report::Tile> tiles_of(const GeneratePlots& plots, const report::RunSummary& summary) {
   std::string most;
   if (!plots.pass.means.empty())

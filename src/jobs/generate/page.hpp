@@ -25,7 +25,7 @@ struct GeneratePlots {
     std::string output;
     std::string reason;
     std::int64_t count = 1;
-    double log_prob = 0.0;  // of the completion, in nats
+    double log_prob = 0.0;  // log-probability of the completion, in nats
     std::string answer{};   // the answer in the completion; "" for none
     std::string verdict{};  // "right" or "wrong"; "" if it was not checked
   };
@@ -59,7 +59,7 @@ struct GeneratePlots {
   std::vector<Sample> samples;            // different completions of the first prompts
   std::int64_t num_samples = 1;           // completions of each prompt
   std::string settings;                   // how tokens were chosen
-  std::int64_t context = 0;               // tokens that the model was made for; 0: no limit
+  std::int64_t context = 0;               // result of rows::context_of(), in tokens; 0: no limit
   std::int64_t evaluated_prompts = 0;     // prompts that were evaluated
   Rates pass{};                           // pass@k; empty if nothing checks answers
   Rates majority{};                       // maj@k; empty if `pass` is empty or has no k above 1

@@ -94,8 +94,8 @@ public:
                   "--export jsonl has the token ids, texts and rewards of all completions");
   }
 
-  /// Returns how many first tokens of the row's completion are also those that recipes make of
-  /// `text`, the prompt with the completion.
+  /// Returns how many tokens at the beginning of the row's completion stay the same if recipes
+  /// tokenize `text`, the prompt with the completion. Returns 0 if the prompt's tokens change.
   std::int64_t kept_tokens(std::int64_t row, const std::string& text) const {
     const auto prompt = ids_.row<std::int32_t>(row);
     const auto output = outputs_.row<std::int32_t>(row);

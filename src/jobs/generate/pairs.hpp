@@ -34,9 +34,10 @@ std::vector<CompletionPair> first_and_others(std::span<const std::int64_t> promp
 /// `score_rejected`. The pairs are those of first_and_others() with generate.first_greedy, and
 /// otherwise those of best_and_worst(). The return of a completion is its value in column `reward`,
 /// or in column `score` if there is no `reward`. Empty completions are left out, because no recipe
-/// learns from them. So are pairs of two completions with the same text. With generate.roll_in,
-/// `cut` says how many first tokens of both completions are those of the row. Returns the number
-/// of lines.
+/// learns from them. So are pairs of two completions with the same text. With generate.roll_in, a
+/// line also has `cut`, the number of tokens at the beginning of both completions that come from
+/// the input row. Tokens that recipes would not get again from the text do not count. Returns the
+/// number of lines.
 /// Ranks:  local.
 /// Errors: those of reading a result file and the run's tokenizer; E602 (exit 74) if the file
 ///         cannot be written; Failure E143 (exit 64) in these cases:

@@ -144,15 +144,16 @@ void add_rewards(Columns& columns, const rewards::RewardSettings& settings) {
                 });
 }
 
-/// Returns the KL at each token of the completion.
+/// Returns CompletedPrompt::divergences of the completion, one value for each token.
 std::vector<double> divergences_of(const CompletionRow& row) {
   const auto& all = row.completed->divergences;
   if (row.completion == nullptr || all.empty()) return {};
   return all[static_cast<std::size_t>(row.sample)];
 }
 
-/// Adds columns for a KL divergence. With `has_reference`, this is the divergence from
-/// generate.reference. Otherwise it is the divergence of guided sampling from model.path.
+/// Adds columns for the KL divergence that CompletedPrompt::divergences defines. With
+/// `has_reference`, it compares the model with generate.reference. Otherwise it compares guided
+/// sampling with model.path.
 void add_kl_columns(Columns& columns, bool has_reference) {
   using Row = CompletionRow;
   const std::string from = has_reference ? "KL from the reference" : "KL of the guided draws";

@@ -27,8 +27,8 @@ store::TableSpec completion_table(const GenerateInputs& inputs);
 
 /// The reward functions and the search scorer that judge the completions of a chunk.
 struct RowJudges {
-  rewards::WeightedRewards* rewards = nullptr;  // of reward.functions; nullptr: none
-  CompletionScorer* scorer = nullptr;           // of generate.search; nullptr: none
+  rewards::WeightedRewards* rewards = nullptr;  // from reward.functions; nullptr: none
+  CompletionScorer* scorer = nullptr;           // from generate.search; nullptr: none
 };
 
 /// Encodes the rows of `prompts` for the journal. prompts[0] is prompt `first` of the input.

@@ -42,8 +42,8 @@ std::vector<CompletedPrompt> CompletionWorker::work(std::span<const rows::Encode
   return completed;
 }
 
-/// Computes the KL divergence from the reference model for each token. Replaces
-/// CompletedPrompt::divergences of each prompt by these values.
+/// Computes KL(model || reference) for each token, with the offsets of the guide if there is a
+/// guide. Replaces CompletedPrompt::divergences of each prompt by these values.
 void CompletionWorker::compare(std::span<const rows::EncodedPrompt> prompts, std::int64_t first,
                                std::vector<CompletedPrompt>& completed) {
   std::vector<lm::SequenceDivergence::Sequence> sequences;

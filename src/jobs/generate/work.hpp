@@ -68,7 +68,7 @@ private:
   Completer completer_;
   std::optional<lm::SequenceDivergence> divergence_;  // from generate.reference
   lm::OffsetRecord* offsets_;                         // CompletionJudges::offsets
-  RowJudges judges_;                                  // of the rows of a chunk
+  RowJudges judges_;                                  // give rewards and search scores to rows
 };
 
 }  // namespace mgpu::jobs

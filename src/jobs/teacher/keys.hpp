@@ -22,7 +22,7 @@ struct TeacherConfig {
   std::int64_t top_k = 0;  // topk: number of most probable tokens that are stored at each position
   std::int64_t num_draws = 0;  // random_sampling: tokens sampled at each position, with replacement
   double temperature = 1.0;    // divides the logits before anything else is computed
-  bool is_packed = false;      // teacher.store=packed: an id takes only as many bits as needed
+  bool is_packed = false;      // teacher.store=packed: ids get as few bits as the vocabulary allows
   std::int64_t batch_size = 0;  // samples in one batch of a model; 0: auto
 };
 

@@ -80,9 +80,9 @@ struct RankMap {
 struct TeacherPlots {
   std::map<std::string, std::int64_t> statuses;  // number of samples by status, such as "truncated"
   std::int64_t tokens = 0;                       // number of tokens that the teacher processed
-  std::int64_t tokens_left_out = 0;              // tokens that were cut or left out as too long
-  std::int64_t longest = 0;                      // tokens of the longest sample
-  std::int64_t max_length = 0;                   // tokens that a sample may have
+  std::int64_t tokens_left_out = 0;   // tokens of too long samples that were cut or left out
+  std::int64_t longest = 0;           // tokens of the longest sample
+  std::int64_t max_length = 0;        // tokens that a sample may have
   std::vector<std::int64_t> lengths;  // number of tokens of each sample, before the sample was cut
   std::vector<std::uint8_t>
       is_cut;                // for each of `lengths`: whether the sample was cut or left out

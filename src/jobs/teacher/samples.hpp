@@ -15,7 +15,7 @@ namespace mgpu::jobs {
 /// Holds the tokens that the model reads for a row of the data, and the status of the row.
 struct TeacherSample {
   rows::LearnedText text;       // empty: the sample is left out
-  std::int64_t all_tokens = 0;  // length before data.too_long was applied; 0 for a bad row
+  std::int64_t all_tokens = 0;  // tokens before data.too_long was applied; 0 for a bad row
   rows::RowFacts facts;
 };
 

@@ -50,8 +50,8 @@ void check_finite(std::span<const PromptPiece> pieces, std::span<const std::uint
   }
 }
 
-/// Fills `uniforms` with the sorted random numbers of one token. These numbers depend only on the
-/// seed, the sample, and the index of the token.
+/// Fills `uniforms` with the random numbers for the draws at one token, ascending. These numbers
+/// depend only on the seed, the sample, and the index of the token.
 void fill_uniforms(const RandomStream& stream, std::size_t token, std::span<double> uniforms) {
   constexpr std::size_t kBlocksOfToken = 128;  // two draws per block; at most 255 draws
   for (std::size_t m = 0; m < uniforms.size(); ++m) {
@@ -61,7 +61,8 @@ void fill_uniforms(const RandomStream& stream, std::size_t token, std::span<doub
   std::sort(uniforms.begin(), uniforms.end());
 }
 
-/// Adds the different ids that were sampled at one token, and how often each was sampled.
+/// Adds the different ids that were sampled at one token, and how often each was sampled, to
+/// `targets`. The sampled ids `ascending` are sorted.
 void add_counts(std::span<const std::int64_t> ascending, TokenTargets& targets) {
   std::uint8_t different = 0;
   for (auto id = ascending.begin(); id != ascending.end();) {

@@ -23,7 +23,7 @@ struct BestSearch {
   OnlineLogits folded;          // sums over the changed logits, and the best tokens
   OnlineLogits tempered;        // sums over the changed logits, divided by the temperature
   OnlineLogits unchanged;       // sums over the model's logits, if only offsets change them
-  OffsetDivergence divergence;  // KL divergence that the offsets cause
+  OffsetDivergence divergence;  // KL(distribution with offsets || without)
 
   BestSearch(const SampledRows& rows, const SamplingConfig& config, std::int64_t best)
       : folded(rows.hidden.size(0), best, rows.hidden.options()),

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-// Sums for the KL divergence of a model from a reference model. Shapes in this header: n = tokens
+// Sums for the divergence KL(model || reference) of two models. Shapes in this header: n = tokens
 // of sequences, B = entries in a block of the vocabulary.
 namespace mgpu::lm {
 
@@ -30,8 +30,8 @@ struct DivergenceSums {
   /// temperature.
   void add(const DivergenceSums& other);
 
-  /// Returns the KL divergence in nats, which is never negative. A logit of -infinity counts as
-  /// probability 0. If a logit was NaN or +infinity, the result is NaN or infinity.
+  /// Returns KL(model || reference) in nats, which is never negative. A logit of -infinity counts
+  /// as probability 0. If a logit was NaN or +infinity, the result is NaN or infinity.
   double divergence() const;
 
 private:

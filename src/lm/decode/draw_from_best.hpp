@@ -13,7 +13,8 @@ namespace mgpu::lm {
 /// host reads nothing back. Only the rounding of exponential functions may differ. A row whose
 /// logits are not finite gets any valid id, and its sum in DrawnRows::log_sums is not finite.
 ///
-/// config.top_k is above 0. It, or the vocabulary, is at most kernels::kMaxBest.
+/// config.top_k must be above 0. The smaller of config.top_k and the size of the vocabulary must be
+/// at most kernels::kMaxBest.
 ///
 /// Shapes: uniforms [N] float64 on the device of the N rows, in [0, 1)
 /// Ranks:  collective over the ranks of a tensor-parallel model

@@ -21,9 +21,8 @@ struct LogSum {
   void add(double logit) { sum += std::exp(logit - top); }
 };
 
-/// Returns the KL divergence of the distribution with the offsets from that without them, in row
-/// n. A result that is negative because of rounding becomes 0; NaN
-/// is returned as NaN.
+/// Returns KL(p || q) of row n. p is the distribution with offsets, q the distribution without
+/// offsets. A result that is negative because of rounding becomes 0; NaN is returned as NaN.
 double divergence_of_row(const OffsetSums& sums, std::int64_t n) {
   const std::int64_t candidates = sums.candidates.size(1);
   const float* logits = sums.candidates.const_data_ptr<float>() + n * candidates;

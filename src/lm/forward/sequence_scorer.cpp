@@ -86,7 +86,7 @@ void SequenceScorer::score_pass(std::span<const SequenceSpan> spans,
   const double* weight = head_.const_data_ptr<double>();
   const double* state = states.const_data_ptr<double>();
   for (std::int64_t s = 0; s < states.size(0); ++s, state += width) {
-    double sum = 0.0;  // adds in the order of the columns, so the bits do not depend on the pass
+    double sum = 0.0;  // terms are added in column order, so the bits do not depend on the pass
     for (std::int64_t d = 0; d < width; ++d)
       sum += weight[d] * state[d];
     scores.push_back(sum);

@@ -44,7 +44,8 @@ StepScorer StepScorer::open(const fs::path& folder, Device device, ResidentModel
 }
 
 /// Returns the probability that a step is right, from the hidden state of its last token. The
-/// function adds in the order of the columns, so the bits do not depend on the pass.
+/// function adds up the products in the order of the columns, so the bits do not depend on the
+/// pass.
 double StepScorer::probability(const float* state) const {
   std::array<double, 2> outputs{};
   const std::size_t width = weight_.size() / bias_.size();

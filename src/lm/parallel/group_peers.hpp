@@ -60,7 +60,7 @@ private:
   cluster::OrderedBroadcast broadcast_;
   std::vector<std::unique_ptr<cluster::Communicator>> channels_;
   std::unique_ptr<cluster::Communicator> agreements_;  // for agree(); tensor parallelism only
-  std::int32_t has_failed_ = 0;        // 1 if any rank reported a failure to agree()
+  std::int32_t has_failed_ = 0;        // 1 if any rank passed an exception to agree()
   std::vector<std::int64_t> sums_;     // number of rows of each all-reduce of this pass
   std::size_t next_sum_ = 0;           // index in sums_ of this pass's next all-reduce
   bool has_received_ = false;          // true: the input of this pass has arrived

@@ -45,10 +45,10 @@ struct RowFacts {
   at::Tensor target_logits;  // [n] logit of the target
   at::Tensor best;           // [n] int64, the token with the largest logit
 
-  /// Returns the three sums of a BlockLoss whose loss is the cross-entropy, [3] float64 on the
-  /// device. So the first and the third sum are equal. If `weights` [n] is defined, the
-  /// cross-entropy of each row is multiplied by the row's weight in both sums. The second sum is
-  /// the number of rows whose target has the largest logit.
+  /// Returns the three sums of a BlockLoss, [3] float64 on the device. The first and the third sum
+  /// are both the sum of the rows' cross-entropies. If `weights` [n] is defined, the cross-entropy
+  /// of each row is first multiplied by the row's weight. The second sum is the number of rows
+  /// whose target has the largest logit.
   at::Tensor sums(const at::Tensor& targets, const at::Tensor& weights = {}) const;
 };
 RowFacts facts_of(const HeadBlock& block);

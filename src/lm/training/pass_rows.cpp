@@ -72,7 +72,7 @@ void set_pages(const std::vector<grad::TokenRange>& ranges, const at::Tensor& li
                grad::Sequences& sequences) {
   std::vector<Pages> pages;
   Slots slots;
-  std::size_t first = 0;  // the sequence whose rows are the prefix of the following ones
+  std::size_t first = 0;  // the sequence whose rows are the prefix of later sequences
   std::size_t pitch = 1;
   for (std::size_t s = 0; s < ranges.size(); ++s) {
     if (ranges[s].prefix_count == 0) first = s;
@@ -94,7 +94,7 @@ void set_pages(const std::vector<grad::TokenRange>& ranges, const at::Tensor& li
 PassRows rows_of(const LmConfig& config, const LmBatch& batch, bool shares) {
   PassRows result;
   std::int64_t token = 0;
-  std::size_t first = 0;  // the sequence whose rows the following ones may use
+  std::size_t first = 0;  // the sequence whose rows later sequences may use
   for (std::size_t s = 0; s < batch.spans.size(); ++s) {
     const std::int64_t size = size_of(batch.spans[s]);
     const std::int64_t prefix = shares && s > 0 ? shared_ids(config, batch, first, s) : 0;

@@ -123,7 +123,7 @@ void TrainableModel::load(const formats::WeightFiles& files) {
   const at::NoGradGuard no_grad;
   const std::unique_ptr<CheckedSource> source = make_folder_source(files, config_);
   LmWeights read = bind_weights(config_, *source);
-  std::vector<std::pair<at::Tensor, at::Tensor>> of_head;  // parameter, stored tensor
+  std::vector<std::pair<at::Tensor, at::Tensor>> of_head;  // pairs (parameter, stored tensor)
   if (options_.head)
     for (const tensor::ParameterSpec& spec : head_specs(*options_.head, config_.hidden_size))
       if (files.find(spec.name) != nullptr)

@@ -299,7 +299,7 @@ std::vector<at::Tensor> ResidentModels::open(
     bytes += padded(bytes_of(shape));
   std::shared_ptr<Mapping> mapping;
   Slot& slot = shared_->get(key_of(folder, shapes), [&](Slot& mine) {
-    drop_unused(shortage(2 * bytes));  // factor 2: computing with the weights needs as much again
+    drop_unused(shortage(2 * bytes));  // factor 2: using the weights needs as much memory again
     shared_->close_dropped();
     mapping = std::make_shared<Mapping>(Mapping::make(bytes));
     read(tensors_in(mapping, shapes));

@@ -30,7 +30,7 @@ void copy(const store::ReadTable& table, const char* name, std::span<std::uint8_
 }
 
 /// Checks that the histories in the table fit the environment, and returns them. The numbers of
-/// rows and of steps in the table determine the shape of the set.
+/// rows and of environment steps in the table determine the shape of the set.
 ad::HistorySet to_histories(const store::ReadTable& table, const std::filesystem::path& path,
                             const ad::Environment& environment) {
   const auto tasks = static_cast<std::int64_t>(environment.train_tasks().size());

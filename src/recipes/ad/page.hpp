@@ -51,7 +51,7 @@ struct AdPlots {
   report::Curve eval_return;  // mean return of all episodes, by optimizer step
   report::Curve learning_rate;
   int grid = 9;
-  int horizon = 20;  // steps per episode
+  int horizon = 20;  // environment steps per episode
   int num_actions = 5;
   std::vector<Walk> walks;
 };

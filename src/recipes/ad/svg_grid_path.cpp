@@ -25,8 +25,8 @@ std::string svg_grid_path(const GridPath& path) {
   };
   const report::Point goal = center(path.goal);
   svg.rect({goal.x - cell / 2, goal.y - cell / 2}, {cell, cell}, "goal");
-  // Each step is shifted a little further, so that the way to a cell and the way back are drawn
-  // next to each other.
+  // Each step of the agent is shifted a little further to the lower right. So the way to a cell and
+  // the way back are drawn next to each other.
   const auto count = static_cast<double>(path.cells.size());
   const auto moment = [&](std::size_t t) {
     const double shift = cell * 0.36 * (static_cast<double>(t) / std::max(count - 1, 1.0) - 0.5);

@@ -18,7 +18,7 @@ enum class DpoKind : std::uint8_t {
   sigmoid,       // -log s(b (c - r)); Rafailov et al., arXiv 2305.18290
   ipo,           // (c / tokens - r / tokens - 1 / (2 b))^2; Azar et al., arXiv 2310.12036
   hinge,         // max(0, 1 - b (c - r)); Zhao et al., arXiv 2305.10425
-  robust,        // sigmoid for labels of which a known share is wrong; arXiv 2403.00409
+  robust,        // sigmoid, corrected for a known share of wrong labels; arXiv 2403.00409
   apo_zero,      // 1 - s(b c) + s(b r); D'Oosterlinck et al., arXiv 2408.06266
   sigmoid_norm,  // -log s(b (c / tokens - r / tokens))
 };

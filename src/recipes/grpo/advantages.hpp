@@ -5,8 +5,9 @@
 
 namespace mgpu::recipes {
 
-/// The rewards whose standard deviation divides the advantages: those of the group or those of the
-/// global batch. With `none`, the advantages are not divided.
+/// The rewards whose standard deviation divides the advantages: those of the group (all completions
+/// of one prompt in the global batch) or those of the global batch. With `none`, the advantages are
+/// not divided.
 enum class RewardScale : std::uint8_t { group, batch, none };
 
 /// The value that is subtracted from a reward to get its advantage.
@@ -14,8 +15,8 @@ enum class Baseline : std::uint8_t {
   group_mean,    // the mean of the group
   others_mean,   // the mean of the other completions of the group; arXiv 2402.14740
   batch_mean,    // the mean of the global batch
-  group_z_score  // the mean of the group; the difference is divided by the group's standard
-                 // deviation, whose divisor is the number of scores
+  group_z_score  // the mean of the group; the difference is divided by the population
+                 // standard deviation of the group
 };
 
 /// Statistics of rewards. The reward of a completion without a score is NaN, and the statistics
@@ -26,7 +27,7 @@ struct RewardStats {
   double squares = 0.0;     // sum of squared differences from the mean
   bool are_equal = true;    // all scores are the same, or there are fewer than two
 
-  /// Returns the standard deviation with divisor `scored` - 1; 0 for fewer than two scores.
+  /// Returns the sample standard deviation (divisor `scored` - 1); 0 for fewer than two scores.
   double deviation() const;
 };
 

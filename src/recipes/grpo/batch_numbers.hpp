@@ -25,15 +25,15 @@ struct CompletionFacts {
   double entropy = 0.0;       // sum over the tokens, nats
   double difference = 0.0;    // largest_difference() of the completion's tokens, nats
   double first_reward = 0.0;  // reward at this batch index before any refill; 0: refills are off
-  std::int64_t refills = 0;   // how many times the group was replaced
+  std::int64_t refills = 0;   // how many times the completion's group was replaced
   std::int64_t tokens = 0;    // number of tokens of the completion; not in to_values()
 
   std::vector<double> to_values() const;
   static CompletionFacts of(const lm::SequenceFacts& facts);
 };
 
-/// Numbers about a global batch. Some are reported to the user, and others are needed for the loss
-/// of each completion.
+/// Numbers about a global batch, in which a group is all completions of a prompt. Some are reported
+/// to the user, and others are needed for the loss of each completion.
 struct BatchNumbers {
   BatchNumbers(const lm::SequenceTable& all, const GrpoSettings& settings);
 
@@ -45,7 +45,7 @@ struct BatchNumbers {
   std::vector<double> to_digest(const GrpoSettings& settings) const;
 
   RewardStats rewards{};                    // of the whole batch
-  std::int64_t sequences = 0;               // completions in the whole batch
+  std::int64_t sequences = 0;               // number of completions in the whole batch
   std::int64_t learned_tokens = 0;          // tokens of the completions with is_learned
   std::vector<std::int64_t> lane_tokens{};  // [lanes] learned tokens of each lane; empty unless
                                             // the variant is bnpo
@@ -56,7 +56,7 @@ struct BatchNumbers {
   double zero_variance_share = 0.0;  // share of the groups whose rewards are all equal
   double clip_share = 0.0;           // share of the ratios whose gradient is clipped
   double unscored_share = 0.0;       // share of the completions without a score
-  double kl = 0.0;                   // mean over the learned tokens, nats
+  double kl = 0.0;                   // mean kl_of_token() over the learned tokens, nats
   double entropy = 0.0;              // mean over the learned tokens, nats
   double difference = 0.0;           // largest CompletionFacts::difference, nats
   double first_reward = 0.0;         // mean reward before groups were replaced

@@ -15,6 +15,8 @@ namespace mgpu::recipes {
 /// Columns of a batch of completions. A column has one value per token, unless it is marked `per
 /// sequence`. Columns per token hold log-probabilities in nats, and the value at a position belongs
 /// to the next token. Log-probabilities are at the sampling temperature, unless stated otherwise.
+/// The sampler is lm::Generator, which sampled the completions. The start model is the model with
+/// the weights from which the training starts.
 inline constexpr const char* kSampledColumn = "sampled_log_prob";  // of the sampler, temperature 1
 /// Log-probabilities of training's forward pass, with the weights that sampled the completions.
 inline constexpr const char* kOldColumn = "old_log_prob";

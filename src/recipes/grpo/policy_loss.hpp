@@ -67,8 +67,8 @@ struct ClipCounts {
 ClipCounts clip_counts(const PolicyRule& rule, std::span<const double> now,
                        std::span<const double> old);
 
-/// Returns exp(d) - d - 1 with d = reference - now. It estimates the KL divergence from the
-/// reference at a token, in nats, and is never negative.
+/// Returns exp(d) - d - 1 with d = reference - now. It estimates KL(model || reference) at a token
+/// that the model sampled, in nats, and is never negative.
 /// Source: Schulman, "Approximating KL divergence" (k3).
 double kl_of_token(double now, double reference);
 

@@ -38,8 +38,8 @@ struct RolloutTools {
 };
 
 /// Completions that the trained model samples itself, with their rewards. Each item is one
-/// completion, and GrpoSettings::group_size consecutive items have the same prompt. Each epoch has
-/// another random order of the prompts.
+/// completion, and GrpoSettings::group_size consecutive items form a group with the same prompt.
+/// Each epoch has another random order of the prompts.
 ///
 /// Completions are sampled right before the first step that uses them, with the current weights.
 /// GrpoSettings::iterations consecutive steps use the same completions. The random numbers of a
@@ -104,7 +104,8 @@ private:
   GrpoSettings settings_;
   RolloutTools tools_;
   const lm::TrainableModel* start_ = nullptr;
-  std::vector<Rollout> rows_;  // [global batch]; a sampling fills this rank's rows, restore() all
+  // [global batch]. Sampling fills this rank's rows, and restore() fills all rows.
+  std::vector<Rollout> rows_;
   std::int64_t rollout_ = -1;  // number of the sampling that made rows_; -1: none
   std::size_t first_ = 0;      // this rank's rows are [first_, first_ + count_)
   std::size_t count_ = 0;

@@ -22,14 +22,14 @@ struct Rollout {
   std::vector<std::int64_t> ids{};  // prompt and completion
   std::int64_t prompt = 0;          // number of tokens of the prompt
   std::vector<double> sampled{};    // by the sampler, at temperature 1
-  std::vector<double> old{};        // by training's forward pass, with the weights of sampling;
+  std::vector<double> old{};        // by training's forward pass, with the sampler's weights;
                                     // empty if GrpoSettings::iterations is 1
   std::vector<double> start{};      // under the start model; empty without GrpoSettings::beta
   double reward = std::numeric_limits<double>::quiet_NaN();
   bool is_truncated = false;
   double difference = 0.0;    // result of largest_difference() with `sampled`, nats
   double first_reward = 0.0;  // of the completion with this index before any refill
-  std::int64_t refills = 0;   // how many times the group was replaced
+  std::int64_t refills = 0;   // how many times the completion's group was replaced
 };
 
 /// The completions of a global batch as tensors of a checkpoint. A checkpoint between two steps
@@ -74,8 +74,8 @@ public:
   Rollout get(std::size_t place, std::span<const std::int64_t> prompt) const;
 
 private:
-  at::Tensor number_;   // [1] int64
-  at::Tensor lengths_;  // [global batch] int64
+  at::Tensor number_;   // [1] int64, value of rollout()
+  at::Tensor lengths_;  // [global batch] int64, tokens of each completion
   at::Tensor ids_;      // [global batch, max_new_tokens] int64
   at::Tensor old_;      // [global batch, max_new_tokens] float64, nats
   at::Tensor start_;    // like old_, under the start model; undefined: none

@@ -19,9 +19,11 @@ struct GrpoSettings {
   std::int64_t group_size = 8;   // number of completions of a prompt
   std::int64_t iterations = 1;   // number of optimizer steps that use the same completions
   std::int64_t refills = 0;      // maximum number of rounds that replace groups of equal rewards
-  bool masks_truncated = false;  // true: nothing is learned from completions without an end
-  std::int64_t overlong_tokens = 0;  // last tokens over which a length penalty grows; 0: no penalty
-  lm::GenerationConfig sampling{};   // how completions are sampled; the stop ids are not set
+  bool masks_truncated = false;  // true: nothing is learned from completions that were cut off
+  /// The reward gets a penalty that grows over the last `overlong_tokens` of max_new_tokens tokens.
+  /// 0: no penalty.
+  std::int64_t overlong_tokens = 0;
+  lm::GenerationConfig sampling{};  // how completions are sampled; the stop ids are not set
   rewards::RewardSettings rewards{};
   std::int64_t global_batch = 0;  // train.global_batch_size
   std::int64_t lanes = 1;         // train.lanes

@@ -28,7 +28,8 @@ JudgedLoss loss_of_judged(const KtoSettings& settings, bool is_good, double log_
   const double sign = is_good ? 1.0 : -1.0;
   const double weight = is_good ? settings.desirable_weight : settings.undesirable_weight;
   const double value = sigmoid(sign * settings.beta * (log_ratio - kl));
-  const double other = sigmoid(-sign * settings.beta * (log_ratio - kl));  // 1 - value, exactly
+  // This is 1 - value, without cancellation.
+  const double other = sigmoid(-sign * settings.beta * (log_ratio - kl));
   return {weight * other, -weight * sign * settings.beta * value * other};
 }
 

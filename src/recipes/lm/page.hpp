@@ -28,15 +28,15 @@ struct LmPlots {
   std::string held_out;      // names the held-out rows: "data.eval_path"
   std::string accuracy;      // LmMethod::accuracy()
   std::string goal{};        // LmMethod::goal(), the name of one of `values`; "": a lower loss
-  double epochs = 0.0;       // visits of each sequence, on average
-  double fill = 0.0;         // share of the positions of sequences that examples fill
-  double mean_tokens = 0.0;  // mean number of tokens of a sequence
+  double epochs = 0.0;       // mean number of times that training used each item
+  double fill = 0.0;         // share of the token positions of windows that examples fill
+  double mean_tokens = 0.0;  // mean number of tokens of examples in a window
 
   std::vector<SampleText> samples{};  // prompts with texts that the trained model wrote
   bool samples_are_held_out = false;  // true: the examples of `samples` are not trained on
 
   report::Curve train_loss;
-  report::Curve cross_entropy;  // CE in train_loss; empty without LossMeaning::ce_weight
+  report::Curve cross_entropy;  // cross-entropy CE in train_loss; empty if ce_weight is unset
   report::Curve held_out_loss;  // empty: no held-out rows
   report::Curve train_accuracy;
   report::Curve held_out_accuracy;

@@ -12,9 +12,9 @@ namespace mgpu::recipes {
 
 /// Reads the solutions in a result file of job collect. The file has a tree for each question, and
 /// each solution is a path in the tree. Each solution gives a row, and each node on its path gives
-/// one step of the row. A node may have the text of several steps of the solution. The row has the
-/// members `prompt`, `completions` (the texts of the steps), `labels` and `values`, as in rows of
-/// text files. The row also has these members:
+/// one step of the row. The text of this step may join several steps of the sampled solution. The
+/// row has the members `prompt`, `completions` (the texts of the steps), `labels` and `values`, as
+/// in rows of text files. The row also has these members:
 ///
 /// - `prompt_ids` and `output_ids`, the token ids of the question and of the sampled solution,
 /// - `ends`, for each step the number of tokens of the solution up to the end of the step,

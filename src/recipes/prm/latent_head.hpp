@@ -22,7 +22,8 @@ std::vector<tensor::ParameterSpec> latent_head_specs(const LatentHeadSizes& size
 
 /// A reward head for latent states. Its input is the mean state x of a node in the tree of steps
 /// that job collect makes. Its output is the logit of the probability that a path through the node
-/// ends with a right answer. The logit is score . gelu(dense x + b) + c.
+/// ends with a right answer. The logit is score gelu(dense x + b) + c with the
+/// parameters dense [H, D], b [H], score [1, H] and c [1].
 class LatentHead {
 public:
   /// Draws the initial weights, see tensor::ParameterArena.

@@ -12,7 +12,8 @@
 
 namespace mgpu::recipes {
 
-/// Nodes with latent states, from the trees in a result file of job collect. N is the number of
+/// Nodes with latent states, from the trees in a result file of job collect. A latent step is a
+/// forward pass whose input is made from a hidden state instead of a token. N is the number of
 /// nodes, and D the hidden size of the model that made the states.
 struct LatentNodes {
   std::int64_t width = 0;                 // D

@@ -74,7 +74,7 @@ train::PassSums LatentObjective::add_nodes(std::span<const std::int64_t> items, 
 }
 
 train::PassSums LatentObjective::add_pairs(std::span<const std::int64_t> items, double grad_scale) {
-  std::vector<std::int64_t> nodes;  // the better ones, then the worse ones
+  std::vector<std::int64_t> nodes;  // the better nodes of all pairs, then the worse nodes
   for (const std::int64_t item : items)
     nodes.push_back(pairs_[static_cast<std::size_t>(item)].first);
   for (const std::int64_t item : items)

@@ -138,7 +138,8 @@ void PrmMethod::complete(std::int64_t /*seq_len*/, RowUse use, lm::LmExamples& e
   number_questions(examples);
   if (settings_.shuffles_labels) shuffle_labels(settings_.seed, examples);
   if (settings_.kind != PrmLossKind::pairwise) return;
-  examples.group_size = 1;  // all solutions are measured together
+  // Held-out solutions stay unpaired, because PrmLoss compares all solutions of a question.
+  examples.group_size = 1;
   if (use == RowUse::held_out) return;
   join_solutions(examples);
   if (examples.size() == 0) refuse_lack_of_pairs();

@@ -15,9 +15,10 @@ inline constexpr const char* kPromptKeys = "prompt_key";
 std::string prompt_key_of(const formats::JsonValue& row);
 
 /// Removes the examples of each prompt whose completions all have the same value in column
-/// kReturnColumn, also if it has a single completion. Also removes the texts kPromptKeys.
+/// kReturnColumn. This includes prompts with a single completion. Also removes the texts
+/// kPromptKeys.
 ///
-/// Source: Zhou et al., arXiv 2502.20548, which trains Q# on the other questions only.
+/// Source: Zhou et al., arXiv 2502.20548, which trains Q# on the remaining questions only.
 void drop_equal_labels(lm::LmExamples& examples);
 
 }  // namespace mgpu::recipes

@@ -13,16 +13,16 @@ namespace mgpu::store {
 /// The result of CheckpointStore::load_newest(), equal on all ranks.
 struct Restored {
   std::optional<CheckpointState> state;  // empty: no checkpoint, start at step 0
-  fs::path directory;                    // of the checkpoint that was loaded; empty: none
-  std::vector<std::string> warnings;     // to print; W611 for each skipped checkpoint
+  fs::path directory;                    // directory of the loaded checkpoint; empty: none
+  std::vector<std::string> warnings;     // texts to print; W611 for each skipped checkpoint
 };
 
-/// Saves and restores the state of a training. Every rank of a group holds a full copy of this
-/// state (DDP). Rank 0 writes and reads the files, and load_newest() broadcasts the data to the
-/// other ranks.
+/// Saves and restores the state of a training. Every rank of `group` (see the constructor) holds a
+/// full copy of this state, as in DDP. Rank 0 writes and reads the files, and load_newest()
+/// broadcasts the data to the other ranks.
 ///
 /// Memory: all tensors have to be in host memory.
-/// Ranks:  save() and load_newest() are collective over the group.
+/// Ranks:  save() and load_newest() are collective over `group`.
 /// Errors: save() and load_newest() throw the same CollectiveFailure on all ranks.
 class CheckpointStore {
 public:

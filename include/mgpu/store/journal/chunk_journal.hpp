@@ -18,8 +18,8 @@ struct ChunkEntry {
   std::uint32_t phase = 0;   // ChunkedTable::phase
   std::uint32_t file = 0;    // index into ChunkJournal::files()
   std::uint64_t chunk = 0;   // id of the chunk in its phase
-  std::uint64_t offset = 0;  // of the payload in the file, in bytes
-  std::uint64_t length = 0;  // of the payload, in bytes
+  std::uint64_t offset = 0;  // where the payload begins in the file, in bytes
+  std::uint64_t length = 0;  // size of the payload, in bytes
 };
 
 /// Which attempt and rank finished a chunk.
@@ -27,7 +27,7 @@ struct ChunkWork {
   std::uint32_t phase = 0;  // ChunkedTable::phase
   std::uint64_t chunk = 0;  // id of the chunk in its phase
   std::uint32_t attempt = 0;
-  int rank = 0;  // in the world of that attempt
+  int rank = 0;  // world rank in that attempt
 };
 
 /// A range of bytes in a ledger that holds no intact record, although an intact record follows the
@@ -58,7 +58,7 @@ public:
   ///
   /// append() syncs the ledger if the last sync was at least `sync_s` seconds ago (ledger.sync_s).
   /// A power failure loses the chunks that were appended after the last sync.
-  /// Ranks:  collective.
+  /// Ranks:  collective over `group`.
   /// Errors: Failure on all ranks: E601 (cannot be created), E602 (write failed), E603 (read
   ///         failed), E605 (ledger of another version).
   ChunkJournal(std::filesystem::path run_directory, const cluster::Group& group,
@@ -81,7 +81,7 @@ public:
   /// Syncs and closes every rank's ledger, then exchanges the records that were appended since the
   /// last commit(). Afterwards every rank may read all chunks. append() may follow.
   ///
-  /// Ranks:  collective.
+  /// Ranks:  collective over the constructor's `group`.
   /// Errors: Failure E602 on all ranks.
   void commit();
 

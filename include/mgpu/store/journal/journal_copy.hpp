@@ -18,7 +18,7 @@ using UpgradeChunk = std::function<std::vector<std::byte>(std::span<const std::b
 /// that several directories have is appended once. `upgrade`, if given, converts the payload of
 /// each chunk. Nothing is written to `directories`.
 ///
-/// Ranks:  collective; each rank copies some of the chunks.
+/// Ranks:  collective over `group`; each rank copies some of the chunks.
 /// Memory: on each rank, one chunk (two with `upgrade`, or if several directories have the chunk),
 ///         and 72 bytes for every chunk of the directories. The memory of `journal` is not
 ///         included.

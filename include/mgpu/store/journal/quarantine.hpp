@@ -61,7 +61,7 @@ public:
   /// Adds new deaths to quarantine.jsonl, removes the files of earlier attempts from working/, and
   /// calls prepare_death_note() for this attempt.
   ///
-  /// Ranks:  collective.
+  /// Ranks:  collective over `world`.
   /// Errors: Failure on all ranks: E601 (cannot be created), E602 (write failed), E603 (read
   ///         failed); E604 (exit 80) for a damaged quarantine.jsonl.
   Quarantine(std::filesystem::path run_directory, const cluster::Group& world,
@@ -96,7 +96,7 @@ public:
   /// quarantine.jsonl to quarantine.before_ATTEMPT.jsonl. `chunk_rows` is the number of samples per
   /// chunk.
   ///
-  /// Ranks:  collective.
+  /// Ranks:  collective over `world`.
   /// Errors: Failure E601 (cannot be created) or E602 (write failed) on all ranks.
   void forget(const cluster::Group& world, ChunkJournal& journal, std::int64_t chunk_rows);
 

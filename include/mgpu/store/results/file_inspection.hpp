@@ -36,7 +36,7 @@ int inspect_file_as_process(const std::filesystem::path& path, const InspectionL
 /// one rank inspect the file themselves.
 ///
 /// Memory: the inspecting process takes at most 512 MiB in addition to its code.
-/// Ranks:  collective.
+/// Ranks:  collective over `group`.
 /// Errors: the same Failure on all ranks: E603 (exit 66, no such file); E604 (exit 80): a checksum
 ///         does not fit, or the inspecting process crashed or exceeded its limits; E605 (exit 65):
 ///         no HDF5 file; E301 (exit 71): no process can be started.

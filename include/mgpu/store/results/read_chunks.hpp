@@ -16,7 +16,7 @@ namespace mgpu::store {
 /// chunks, and all ranks get the same result.
 ///
 /// Memory: all columns that are read, on every rank.
-/// Ranks:  collective.
+/// Ranks:  collective over `group`.
 /// Errors: the same Failure on all ranks: E603 (a ledger cannot be read), E604 (a chunk is
 ///         damaged). Error for a column that the table lacks, or that has lists or texts.
 ReadTable read_chunks(const cluster::Group& group, const ChunkJournal& journal,

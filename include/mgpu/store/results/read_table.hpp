@@ -47,7 +47,7 @@ struct ReadTable {
 /// types, shapes, lengths, links and sizes are checked, and the CRC-32C if the file has one.
 ///
 /// Memory: the columns, on every rank.
-/// Ranks:  collective.
+/// Ranks:  collective over `group`.
 /// Errors: the same Failure on all ranks: E603 (exit 66, missing), E605 (exit 65, not a table that
 ///         this program reads), E604 (exit 80, the bytes are not those written).
 ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,

@@ -79,7 +79,7 @@ struct SealResult {
 /// Failpoints: <what>.create .reserve .open .write .close .sync .verify .rename .dirsync
 /// Memory: about 16 MiB per rank, and 8 bytes for each chunk of each column of lists or texts. Rank
 ///         0 also needs 4 MiB for each rank while it gathers compressed columns.
-/// Ranks:  collective.
+/// Ranks:  collective over `group`.
 /// Errors: the same Failure on all ranks: E602 (I/O, disk full), E603 (a ledger cannot be read),
 ///         E604 (a chunk is damaged), E606 (other bytes are read back than were written). Also the
 ///         failure that SealRequest::check_current throws. Error when chunks are missing and

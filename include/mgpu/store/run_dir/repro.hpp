@@ -32,7 +32,7 @@ struct ReproFacts {
 /// versions of compiler and MPI), ranks.csv, env.txt, seeds.json. Each file appears only when
 /// complete.
 ///
-/// Ranks:  collective.
+/// Ranks:  collective over `group`.
 /// Errors: Failure E601 (cannot be created) or E602 (write failed) on all ranks.
 void write_repro(const cluster::Group& group, const std::filesystem::path& run_directory,
                  const ReproFacts& facts, const RankFacts& mine);

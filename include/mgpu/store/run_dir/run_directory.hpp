@@ -43,7 +43,7 @@ struct RunRequest {
 class RunDirectory {
 public:
   /// Opens the directory of an earlier attempt, or makes a new one.
-  /// Ranks:  collective.
+  /// Ranks:  collective over `group`.
   /// Errors: Failure on all ranks:
   ///         - E601 if a file cannot be created
   ///         - E602 if a write fails, or the disk has too little space
@@ -79,7 +79,7 @@ public:
   /// Writes to run.json the checksum of each input that the run reads, under the name of the
   /// input's key. These checksums replace those of an earlier attempt.
   ///
-  /// Ranks:  collective.
+  /// Ranks:  collective over `group`.
   /// Errors: the same Failure on all ranks: E601 (cannot be created), E602 (write failed), or an
   ///         error of reading run.json.
   void record_inputs(const cluster::Group& group, const std::map<std::string, std::string>& inputs);
@@ -87,14 +87,14 @@ public:
   /// Writes `value` to run.json as the value of key `key` in this run, in place of `auto`. If the
   /// run's identity contains the key, it contains `value` from now on.
   ///
-  /// Ranks:  collective.
+  /// Ranks:  collective over `group`.
   /// Errors: those of record_inputs().
   void resolve(const cluster::Group& group, const std::string& key, const std::string& value);
 
   /// Returns the value of `key` in run.json, which resolve() of an earlier attempt may have
   /// written; "" if the value is `auto` or missing.
   ///
-  /// Ranks:  collective.
+  /// Ranks:  collective over `group`.
   /// Errors: the same Failure on all ranks: those of reading run.json.
   std::string resolved(const cluster::Group& group, const std::string& key) const;
 
@@ -109,7 +109,7 @@ public:
   /// means that too many rows failed, or a stage failed. Only a request with `reopens` resumes a
   /// finished run.
   ///
-  /// Ranks:  collective.
+  /// Ranks:  collective over `group`.
   /// Errors: the same Failure on all ranks: E601 (cannot be created), E602 (write failed), or an
   ///         error of reading the run's records.
   void finish(const cluster::Group& group, ExitCode exit);
