@@ -71,9 +71,6 @@ function(mgpu_test name)
       add_test(NAME ${name}.np${n}
                COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe ${MPIEXEC_NUMPROC_FLAG} ${n}
                        $<TARGET_FILE:${name}>)
-      # Ranks mostly wait for each other, and yield meanwhile.
-      math(EXPR processors "(${n} + 1) / 2")
-      set_tests_properties(${name}.np${n} PROPERTIES PROCESSORS ${processors})
       list(APPEND names ${name}.np${n})
     endforeach()
   else()
@@ -186,11 +183,11 @@ function(mgpu_test_unit number group)
   endforeach()
 endfunction()
 
-# mgpu_beside_one(<test>...): gives entries of ctest two of the three slots that a machine with two
-# cores has, so that one other test runs meanwhile. It is for tests that wait for most of their time,
-# but check deadlines.
-function(mgpu_beside_one)
-  set_tests_properties(${ARGN} PROPERTIES PROCESSORS 2)
+# mgpu_deadlines(<test>...): marks tests that check deadlines, but wait for most of their time. Only
+# one of them runs at a time, together with other tests. The property PROCESSORS would not do: ctest
+# then starts them last, because until then a single slot is free at a time.
+function(mgpu_deadlines)
+  set_tests_properties(${ARGN} PROPERTIES RESOURCE_LOCK deadlines)
 endfunction()
 
 # mgpu_own_mpi_folder(<test>...): gives each test its own folder for Open MPI's sessions. In a shared
@@ -208,7 +205,7 @@ endfunction()
 # filter to an entry <name>.all of tier all. Call it after all properties of <name> are set.
 function(mgpu_split name filter)
   add_test(NAME ${name}.all COMMAND ${name})
-  foreach(property LABELS TIMEOUT ENVIRONMENT RUN_SERIAL PROCESSORS SKIP_REGULAR_EXPRESSION)
+  foreach(property LABELS TIMEOUT ENVIRONMENT RUN_SERIAL RESOURCE_LOCK SKIP_REGULAR_EXPRESSION)
     get_property(value TEST ${name} PROPERTY ${property})
     if(value)
       set_property(TEST ${name}.all PROPERTY ${property} ${value})
