@@ -14,9 +14,9 @@ constexpr std::size_t kArea = 11;
 constexpr std::size_t kVerdict = 60;  // column of the verdict, such as PASS
 
 struct VerdictWords {
-  const char* mark;     // in check_line()
-  const char* name;     // in checks_json()
-  const char* counted;  // in check_total(), for one check
+  const char* mark;     // shown by check_line()
+  const char* name;     // written by checks_json()
+  const char* counted;  // shown by check_total() if one check has this verdict
   const char* several;
   const char* paint;
 };

@@ -10,7 +10,9 @@ namespace mgpu::report {
 namespace {
 
 constexpr std::size_t kTableWidth = 96;
-constexpr double kVisibleSpread = 0.02;  // least spread that is shown, as a share of the mean time
+// The times of a phase on the fastest and the slowest rank are shown if they differ by more than
+// this share of the mean time.
+constexpr double kVisibleSpread = 0.02;
 
 const char* heading(Outcome outcome) {
   switch (outcome) {

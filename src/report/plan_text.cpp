@@ -13,7 +13,8 @@ namespace {
 using formats::JsonValue;
 using Members = JsonValue::Members;
 
-constexpr std::size_t kAllShares = 12;  // of more shares, only the first 4 and the last 2 are shown
+// If the plan has more shares (Plan::Share), only the first 4 and the last 2 are shown.
+constexpr std::size_t kAllShares = 12;
 constexpr std::size_t kShownLimits = 3;
 
 std::uint64_t total_bytes(const Plan& plan) {

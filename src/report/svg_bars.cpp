@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kLeft = 62;
 constexpr double kTop = 26;
-constexpr double kBelow = 46;  // room for labels below the bars
+constexpr double kBelow = 46;  // pixels for labels below the bars
 
 void draw_axis(Svg& svg, const BarChart& chart, double highest) {
   const double bottom = chart.height - kBelow;

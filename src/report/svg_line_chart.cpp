@@ -12,9 +12,9 @@ namespace {
 constexpr double kLeft = 52;
 constexpr double kTop = 30;
 constexpr double kBottom = 44;
-constexpr double kLabelGap = 17;   // between the baselines of two labels
-constexpr double kLabelLeft = 14;  // between the end of the x axis and a label
-constexpr double kLetter = 7.5;    // no font of the page has wider letters on average
+constexpr double kLabelGap = 17;   // pixels between the baselines of two labels
+constexpr double kLabelLeft = 14;  // pixels between the end of the x axis and a label
+constexpr double kLetter = 7.5;    // pixels; no font of the page has wider letters on average
 constexpr double kStrongLetter = 8.6;
 
 struct Range {
@@ -149,7 +149,7 @@ void draw_axes(Svg& svg, const LineChart& chart, const Frame& frame) {
 
 /// Returns whether a curve passes through the box of a short text that begins at `corner`.
 bool is_crossed(const LineChart& chart, const Frame& frame, Point corner) {
-  constexpr double kWidth = 78;  // width of the text "learning rate"
+  constexpr double kWidth = 78;  // pixels, width of the text "learning rate"
   const auto is_inside = [&](Point point) {
     return point.x > corner.x - 6 && point.x < corner.x + kWidth && point.y > corner.y - 16 &&
            point.y < corner.y + 8;
@@ -166,8 +166,9 @@ bool is_crossed(const LineChart& chart, const Frame& frame, Point corner) {
   return false;
 }
 
-/// Returns a place where no curve crosses the label of the backdrop. Tries the place above the
-/// backdrop first, then lower places. Returns the first place if curves cross every place.
+/// Returns a place where no curve crosses the label of the backdrop (LineChart::backdrop). Tries
+/// the place above the backdrop first, then lower places. Returns the first place if curves cross
+/// every place.
 Point free_place(const LineChart& chart, const Frame& frame, double x, double room) {
   const Point above{x, frame.bottom() - room - 5};
   for (const double share : {1.0, 0.8, 0.65, 0.5, 0.35, 0.2, 0.0}) {

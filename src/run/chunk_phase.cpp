@@ -53,7 +53,7 @@ NextBlock one_by_one(std::int64_t first, std::int64_t end) {
   return [first, end]() mutable { return first < end ? first++ : kNoBlock; };
 }
 
-/// Enters the phase of the clock that counts the time for recording results.
+/// Enters the phase `journal` of the clock. This phase measures the time for recording results.
 PhaseClock::Scope enter_journal(const ChunkHooks& hooks) {
   return PhaseClock::enter(hooks.clock, "journal");
 }

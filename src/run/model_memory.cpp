@@ -37,8 +37,8 @@ std::string command_with(const RunContext& run, const std::string& arguments) {
 
 /// The memory that the ranks of a group have for one item, and what fits into it.
 struct Headroom {
-  std::int64_t bytes = 0;  // smallest number of bytes of a rank, if its weights were freed
-  std::int64_t paths = 0;  // smallest result of largest_tree(); 0 without trees
+  std::int64_t bytes = 0;  // smallest result of bytes_without_model() among the ranks
+  std::int64_t paths = 0;  // smallest result of paths_with_room() among the ranks; 0 without trees
 };
 
 /// Returns a command with the smallest group larger than `group` that has room for one item. If no
@@ -191,7 +191,8 @@ void run_within_memory(const RunContext& run, const ModelKeys& keys, const lm::M
     const std::int64_t batch = work.batch_size();
     if (batch == 1) throw no_headroom(run, keys, group, demand, names);
     {
-      const auto halving = run.clock.enter("batch halved for memory");  // run.h5 counts the calls
+      // run.h5 shows how often this phase of the clock began.
+      const auto halving = run.clock.enter("batch halved for memory");
       work.set_batch_size(batch / 2);
     }
     if (!group.is_leader()) continue;

@@ -59,7 +59,8 @@ std::string RowPhase::memory_text(std::int64_t batch_size) const {
   });
 }
 
-/// Returns how groups share the chunks. A block has as many chunks as a batch of results needs.
+/// Returns how groups share the chunks. A block has at most as many chunks as are needed for
+/// `batch_size` results.
 ChunkSharing RowPhase::sharing(std::int64_t batch_size) const {
   const ChunkPhase& chunks = options_.chunks;
   ChunkSharing sharing = chunk_sharing(run_, keys_.run);

@@ -12,8 +12,8 @@
 namespace mgpu::run {
 namespace {
 
-// Up to this number, report.html gets all notes about sessions. After that, it gets only the first
-// note of each session, up to twice this number.
+// While report.html has fewer notes about sessions than this number, it gets each new note. After
+// that, it gets only the first note of each session, up to twice this number in total.
 constexpr std::size_t kMostNotes = 20;
 
 /// The exit codes of a run with sessions, the worst one last. A failed session counts as
@@ -178,8 +178,8 @@ struct SessionKeys {
   store::StoreConfig store;
 };
 
-/// Reads the settings of a session. Its timeout is that of the run, so that a hang in a session is
-/// detected after the same time as any other hang. Collective over `group`.
+/// Reads the settings of a session. The session gets the timeout of the run, so that a hang in a
+/// session is detected after the same time as any other hang. Collective over `group`.
 SessionKeys read_session_keys(const cluster::Group& group, const Config& config,
                               const RunContext& run) {
   SessionKeys keys;

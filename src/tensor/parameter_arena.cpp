@@ -15,7 +15,7 @@ namespace mgpu::tensor {
 namespace {
 
 constexpr std::int64_t kAlignment = 16;  // elements
-constexpr Purpose kInitialValues{5};     // for initial weights; one stream per parameter
+constexpr Purpose kInitialValues{5};     // random initial weights; one stream per parameter
 
 std::int64_t count_of(const ParameterSpec& spec) {
   return std::accumulate(spec.shape.begin(), spec.shape.end(), std::int64_t{1},
@@ -28,8 +28,9 @@ std::int64_t padded(std::int64_t count) {
   return (count + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Fills `flat` with init_value plus uniform draws from +-sqrt(3) init_std. Uses only additions,
-/// products and one square root, so the bits are the same with every math library.
+/// Fills `flat` with init_value plus uniform draws between -w and w, where w is sqrt(3) * init_std.
+/// Uses only additions, products and one square root, so the bits are the same with every math
+/// library.
 void initialize(const ParameterSpec& spec, std::uint64_t seed, at::Tensor flat) {
   if (spec.init_std == 0.0) {
     flat.fill_(spec.init_value);

@@ -36,7 +36,7 @@ void refuse_options(const JsonNode& node) {
 std::size_t length_of(const JsonNode& list) {
   simdjson::dom::array items;
   if (list.value().get(items) != simdjson::SUCCESS) list.refuse("a list is needed");
-  std::size_t length = 0;  // array::size() stops counting at 2^24
+  std::size_t length = 0;  // simdjson's array::size() stops counting at 2^24
   for ([[maybe_unused]] const simdjson::dom::element item : items)
     ++length;
   return length;

@@ -43,7 +43,8 @@ struct Refused : Guarded {
   value execute_impl(context&) const override { not_supported("`" + type() + "`"); }
 };
 
-/// The expression in {{ ... }}, whose value is printed like Python prints it.
+/// The expression in {{ ... }}. Prints None as Python does, and refuses types of values that Python
+/// prints differently.
 struct Printed : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {

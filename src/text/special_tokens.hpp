@@ -21,11 +21,11 @@ struct TextDocuments {
 /// Source: transformers 5.23, tokenization_utils_base.py (_from_pretrained, __init__)
 class SpecialTokens {
 public:
-  /// Reads the tokens from the files of a folder. For a role that no file has, takes the default
-  /// token of the class `kind`. Other tokens that the files name without a role and without an id
-  /// are called extra tokens. `pieces` has the control tokens and user-defined symbols of a
-  /// tokenizer.model, and is nullptr for a folder with tokenizer.json. The tokens in `pieces`
-  /// become the extra tokens if the JSON files name no extra tokens.
+  /// Reads the tokens from the files of a folder. For a role (bos_token, ...) that no file has,
+  /// takes the default token of the class `kind`. Other tokens that the files name without a role
+  /// and without an id are called extra tokens. `pieces` has the control tokens and user-defined
+  /// symbols of a tokenizer.model, and is nullptr for a folder with tokenizer.json. The tokens in
+  /// `pieces` become the extra tokens if the JSON files name no extra tokens.
   /// Errors: E541 (malformed)
   SpecialTokens(const TextDocuments& documents, TokenizerClass kind,
                 const std::vector<AddedToken>* pieces = nullptr);

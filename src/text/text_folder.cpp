@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 28;
 constexpr const char* kDefaultTemplate = "default";
 constexpr const char* kTokenizer = "tokenizer.json";
-constexpr const char* kPieces = "tokenizer.model";  // used if there is no kTokenizer
+constexpr const char* kPieces = "tokenizer.model";  // used if the folder has no tokenizer.json
 
 std::string read_if_there(const fs::path& file) {
   return fs::exists(file) ? read_file(file, kMaxFileBytes) : "";

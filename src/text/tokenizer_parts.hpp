@@ -16,7 +16,7 @@
 
 namespace mgpu::text {
 
-/// The buffers of TokenizerParts::encode(). Later calls reuse them.
+/// The buffers of TokenizerParts::encode(). Later calls of encode() reuse the buffers.
 struct EncodeScratch {
   BpeModel::Scratch model;
   Pieces pieces;
@@ -45,7 +45,8 @@ private:
   mutable std::atomic<EncodeScratch*> spare_ = nullptr;
 };
 
-/// All parts of a tokenizer. encode() does not apply `frame`. It applies the others in this order:
+/// All parts of a tokenizer. encode() does not add the tokens of `frame`. It applies these parts,
+/// in this order:
 /// - `added`, for tokens whose AddedToken::normalized is false
 /// - `normalizer`
 /// - `added`, for the other tokens

@@ -183,7 +183,7 @@ bool GradientReducer::drain() noexcept {
     finish();
     return true;
   } catch (...) {
-    return false;  // the caller will report the first failure
+    return false;  // the caller reports the failure that made it call drain()
   }
 }
 

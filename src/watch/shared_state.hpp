@@ -43,7 +43,7 @@ struct Verdict {
 /// never unmapped, because threads may still write into it.
 class SharedState {
 public:
-  /// Creates a shared memory object of this name, which only the same user can open.
+  /// Creates a shared memory object called `name`. Only processes of the same user can open it.
   /// Errors: Failure E601 when the object cannot be created or mapped, for example because the name
   /// exists or shared memory is full.
   static SharedState create(const std::string& name, int ranks);

@@ -53,8 +53,9 @@ bool Watchdog::Watcher::leads() const {
   return true;
 }
 
-/// Finds a dead rank of this node. Checks a dead rank again after kSureAfter. If a launcher kills
-/// all ranks, it also kills this rank in the meantime, and this rank does not report a death.
+/// Finds a dead rank of this node. Before it returns the rank, waits for kSureAfter and checks the
+/// rank again. If a launcher kills all ranks, it kills this rank during the wait, and this rank
+/// does not report a death.
 std::optional<int> Watchdog::Watcher::find_dead() const {
   for (const int rank : local_ranks()) {
     const auto is_dead = [&] { return slot_of(rank).presence == Presence::here && is_gone(rank); };

@@ -19,8 +19,8 @@ struct Frame {
   std::uint32_t attempt = 0;
   std::uint32_t phase = 0;
   std::uint64_t chunk = 0;
-  std::uint64_t offset = 0;  // of the payload in the file
-  std::uint64_t length = 0;  // of the payload
+  std::uint64_t offset = 0;  // offset of the payload in the file, in bytes
+  std::uint64_t length = 0;  // length of the payload in bytes
 };
 
 /// A range of bytes in a ledger file that holds no intact frame, although an intact frame follows.

@@ -64,8 +64,8 @@ std::optional<ErrorReport> write_column(SealWork& work, hid_t file, std::size_t 
   return problem;
 }
 
-/// A path of a file that avoids colons in the name of the folder. ROMIO would take the text before
-/// a colon for a type of file system.
+/// A path of a file for ROMIO, which would take the text before a colon for a type of file system.
+/// If the path has a colon, its folder is replaced by a link in /proc/self/fd.
 class PlainName {
 public:
   explicit PlainName(const fs::path& path) : name_(path) {

@@ -250,8 +250,8 @@ std::uint64_t text_bytes(const SmallTable& table) {
   return bytes;
 }
 
-/// Returns an upper bound for the size of the file in bytes. The rows of compressed columns do not
-/// count.
+/// Returns an upper bound for the size of the file in bytes, without the rows of compressed
+/// columns. write_serial() reserves the space for these rows.
 std::uint64_t layout_bytes(const SealWork& work) {
   std::uint64_t bytes = size_of(work.request.attributes);
   for (const AttributeGroup& group : work.request.groups)

@@ -88,7 +88,7 @@ private:
 /// A column is read in pieces of at most this size. A longer row is read as one piece.
 inline constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
-/// Reads a whole column in pieces, and calls visit(piece) with each of them in order. Returns the
+/// Reads a whole column in pieces, and calls visit(piece) for each piece in order. Returns the
 /// CRC-32C of the column. Errors: Failure E604 (exit 80) if the file has another checksum for the
 /// column; Hdf5Error.
 template <class Visit>

@@ -80,7 +80,7 @@ std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_director
     try {
       attempts.push_back(AttemptRecord::read(run_directory, attempt));
     } catch (const Failure& failure) {
-      const ExitCode exit = failure.exit_code();  // no_input if missing or unreadable
+      const ExitCode exit = failure.exit_code();  // no_input: the file is missing or unreadable
       if (exit != ExitCode::corrupt && exit != ExitCode::no_input) throw;
       AttemptRecord damaged;
       damaged.attempt = attempt;
