@@ -58,8 +58,8 @@ public:
   /// Returns how many pages extend() with the same arguments would take from the pool.
   std::int64_t pages_for(std::int64_t sequence, std::int64_t tokens) const;
 
-  /// Returns how many pages the sum of pages_for() over `sequences` counts too many. The reason is
-  /// that pages_for() counts a copy of a shared last page for every sequence. But if `sequences`
+  /// Returns by how many pages the sum of pages_for() over `sequences` is too large. pages_for()
+  /// counts a copy of a shared last page for every sequence that uses the page. But if `sequences`
   /// has all users of this page, the user that is extended last keeps the page and needs no copy.
   ///
   /// Each sequence must occur once and grow by at least one token.
@@ -98,7 +98,7 @@ private:
   void copy_tokens(std::int64_t from, std::int64_t to, std::int64_t tokens);
 
   std::int64_t page_tokens_;
-  at::Tensor all_;  // [2 layers, slots, G, C]: keys and values of layer 0, then of layer 1, ...
+  at::Tensor all_;  // [2 * layers, slots, G, C]: keys, then values, of layer 0, of layer 1, ...
   std::vector<at::Tensor> keys_;    // one per layer, [slots, G, C]
   std::vector<at::Tensor> values_;  // one per layer, [slots, G, C]
   PagePool pool_;

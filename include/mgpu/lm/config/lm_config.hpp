@@ -69,9 +69,9 @@ struct GenerationDefaults {
 /// The name of the vocabulary head's matrix in the weight files of every model family.
 constexpr const char* kHeadName = "lm_head.weight";
 
-/// Says which matrix is the vocabulary head. The value depends on the tensors in the safetensors
-/// files if config.json ties the head to the embedding and the weights are used (FolderWeights).
-/// The rules are those of transformers. In all other cases the value is `as_configured`.
+/// Says which matrix is the vocabulary head, by the rules of transformers. If config.json ties the
+/// head to the embedding and the weights are used (FolderWeights), the value depends on the tensors
+/// in the safetensors files. In all other cases the value is `as_configured`.
 enum class StoredHead : std::uint8_t {
   as_configured,  // as in config.json; if the head is tied, it is not stored, or is stored with the
                   // same values as the embedding

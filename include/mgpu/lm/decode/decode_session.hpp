@@ -52,8 +52,8 @@ private:
 
 struct DecodeConfig {
   SamplingConfig sampling{};
-  std::int64_t prefill_tokens = 0;       // maximum of prefill() tokens per pass; 0: that of
-                                         // LanguageModel::sizes()
+  std::int64_t prefill_tokens = 0;       // maximum number of prefill() tokens per pass;
+                                         // 0: PassSizes::prefill_tokens of the model
   std::vector<std::int64_t> stop_ids{};  // ids after which a sequence has stopped; only steps() and
                                          // PathSession use them
   LogitProcessors processors{};
@@ -91,7 +91,8 @@ struct HeadRequests {
     std::span<const std::int64_t> targets;
   };
   std::vector<Scored> scored{};
-  std::function<void()> look{};  // called once after scoring, on ranks with the head; may throw
+  /// Called once after scoring and before the draw, on ranks with the head. It may throw.
+  std::function<void()> look{};
 };
 
 struct Drawn {
@@ -111,9 +112,11 @@ struct DrawnSteps {
 };
 
 /// A batch of sequences that grow together. Between two passes, sequences may be added, forked,
-/// filled with ids or embeddings, read and dropped. A turn consists of the calls pass(), draw() and
-/// take(); step() makes all three. On the CPU the bits of a sequence's results depend neither on
-/// other sequences, including its forks, nor on how its tokens are split over passes.
+/// filled with ids or embeddings, read and dropped. The pending input of a sequence is its tokens
+/// from prefill(), feed() or a draw that no pass has processed yet. A turn consists of the calls
+/// pass(), draw() and take(); step() makes all three. On the CPU the bits of a sequence's results
+/// depend neither on other sequences, including its forks, nor on how its tokens are split over
+/// passes.
 ///
 /// Ranks:  if a model is split over a group, all of its ranks must make the same calls in the same
 ///         order. Sessions that share a pool may each have an unfinished turn. Their calls of

@@ -20,8 +20,8 @@ struct GenerationConfig {
   std::int64_t max_new_tokens = 256;   // 0: no completions, only scores
   std::vector<std::int64_t> stop_ids;  // a completion ends when it draws one of these
   std::int64_t batch_size = 16;        // sequences that are decoded together
-  std::int64_t prefill_tokens = 0;  // maximum of prompt tokens per pass; 0: LanguageModel::sizes()
-  std::int64_t page_tokens = 16;    // tokens per page of the KV cache
+  std::int64_t prefill_tokens = 0;     // most prompt tokens per pass; 0: PassSizes::prefill_tokens
+  std::int64_t page_tokens = 16;       // tokens per page of the KV cache
   CacheType cache_type = CacheType::f32;
   bool scores_prompts = false;   // true: fills PromptResult::prompt_log_probs
   LogitProcessors processors{};  // have to outlive the generator
@@ -88,8 +88,8 @@ using SeeHidden =
     std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
 
 /// A callback that receives how many completions or scored prompts of a call of Generator::run()
-/// have ended. Each rank calls it when it has read the ids of a pass of all batches to the host.
-/// Several passes may run before one such read.
+/// have ended so far. Each rank calls it each time after it has worked on every batch once. For a
+/// batch, this work is one pass, or several passes whose drawn ids the host reads together.
 using SeeProgress = std::function<void(std::int64_t ended)>;
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its

@@ -13,9 +13,9 @@
 // Shapes in this header: N rows of a draw, K candidates, T tokens of a completion.
 namespace mgpu::lm {
 
-/// Keeps the candidates and offsets of all draws. SequenceDivergence uses them later to compute how
-/// far the distributions with offsets are from those of another model. The record stays on the
-/// device, so add() reads nothing back to the host.
+/// Keeps the candidates and offsets of all draws. SequenceDivergence uses them later to compute
+/// KL(p || q), where p is the distribution with the offsets, and q is that of a reference model.
+/// The record stays on the device, so add() reads nothing back to the host.
 ///
 /// Memory: 8 bytes for each candidate of each draw, until clear()
 class OffsetRecord {

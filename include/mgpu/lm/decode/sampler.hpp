@@ -21,7 +21,7 @@ struct SamplingConfig {
   double top_p = 1.0;               // in (0, 1]; unused when greedy
   double repetition_penalty = 1.0;  // > 0; divides positive logits, multiplies negative ones
   std::uint64_t seed = 0;
-  std::uint32_t round = 0;  // < 2^24; each round has separate random numbers
+  std::uint32_t round = 0;  // < 2^24; in each round, the same sample gets different random numbers
 };
 
 /// Returns how many copies of a block of logits are in memory at once during a draw without logit

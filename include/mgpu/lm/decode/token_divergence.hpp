@@ -10,8 +10,8 @@
 #include <mgpu/lm/decode/offset_record.hpp>
 #include <mgpu/lm/forward/language_model.hpp>
 
-// The divergence of a model from a reference model with the same vocabulary. Shapes in this header:
-// N = tokens, D = width of a model, K = candidates.
+// The code in this header computes KL(model || reference) for two models with the same vocabulary.
+// Shapes in this header: N = tokens, D = width of a model, K = candidates.
 namespace mgpu::lm {
 
 /// Hidden states of a model for some tokens.
@@ -36,8 +36,8 @@ struct ModelStates {
 std::vector<double> token_divergence(const ModelStates& p, const ModelStates& q, double temperature,
                                      const CandidateOffsets& offsets = {});
 
-/// Computes the divergence of a model from a reference at each token of completions. Two
-/// Generators, which generate no tokens, run the models over each prompt with its completion.
+/// Computes KL(model || reference), in nats, at each token of completions. Two Generators,
+/// which generate no tokens, run the models over each prompt with its completion.
 class SequenceDivergence {
 public:
   /// A prompt with a completion.

@@ -17,7 +17,8 @@ namespace mgpu::lm {
 
 /// How the outputs of a value model become offsets of logits. R is the return of a completion. V is
 /// the value model's output after a candidate token. As in the papers, the guided policy maximizes
-/// E[R] - eta KL(policy || reference), so a small eta guides strongly.
+/// E[R] - eta KL(policy || reference), so a small eta guides strongly. The reference is the model
+/// that generates, without offsets.
 enum class GuideKind : std::uint8_t {
   pita,    // V / eta, where V is a logit or a score. Bobbili et al., arXiv 2507.20067
   qsharp,  // log E[exp(R / eta)] over the distribution of R. Zhou et al., arXiv 2502.20548

@@ -90,10 +90,10 @@ public:
   /// participate_without_result().
   virtual void begin_pass(std::vector<std::int64_t> sums) = 0;
   /// Ends a pass that this rank cannot continue, so that the other ranks do not wait forever. In a
-  /// pipeline, the function receives the input unless this rank already has it. The function then
-  /// sends `values` to the next stage, unless this rank has already sent its output. With tensor
-  /// parallelism, the function contributes zeros to the remaining all-reduces, and uses the memory
-  /// of `values` for the zeros.
+  /// pipeline, the function receives and discards the input, unless this rank already has it. The
+  /// function then sends `values` to the next stage, unless this rank has already sent its output.
+  /// With tensor parallelism, the function contributes zeros to the remaining all-reduces, and uses
+  /// the memory of `values` for the zeros.
   ///
   /// Shapes: values [rows, hidden size] float32; in a pipeline, the shape of the stage's input and
   ///         output; with tensor parallelism, at least as many rows as each all-reduce of the pass

@@ -74,7 +74,8 @@ public:
   double fill() const;
 
   /// Returns the window that training visits as number `ordinal`, counted from 0 over all epochs.
-  /// Each epoch visits all windows, or all groups of windows, in a new random order.
+  /// Each epoch visits the groups of group_size() windows in a new random order, and the windows of
+  /// a group one after the other.
   std::size_t window_at(std::uint64_t ordinal) const;
 
   std::int64_t seq_len() const { return seq_len_; }

@@ -8,8 +8,8 @@
 #include <mgpu/lm/training/sequence_values.hpp>
 #include <mgpu/lm/training/token_loss.hpp>
 
-// Shapes in this header: L tokens of a sequence, R rows of a sequence to which ModelHead is
-// applied, O outputs of ModelHead, S sequences of a batch.
+// Shapes in this header: L tokens of a sequence, R hidden states of a sequence to which ModelHead
+// is applied, O outputs of ModelHead, S sequences of a batch.
 namespace mgpu::lm {
 
 /// The facts about one sequence of the global batch. Every rank knows the facts about all
@@ -63,7 +63,7 @@ struct SequenceTerm {
   std::int64_t correct = 0;  // number of correct predictions, for the accuracy
 
   /// Derivatives of the sum of `loss` over all sequences, with respect to values of this sequence.
-  /// They include its effect on the losses of the other sequences in the group.
+  /// They include the effect of this sequence on the losses of the other sequences in its group.
   std::vector<double> log_probs{};  // [L] with respect to the targets' log-probs; empty: all 0
   std::vector<double> head{};       // [R, O] with respect to the outputs of ModelHead; empty: all 0
 };

@@ -8,8 +8,8 @@
 
 #include <mgpu/lm/training/token_loss.hpp>
 
-// Shapes in this header: N tokens of a batch, L tokens of a sequence, R rows of a sequence to which
-// ModelHead is applied, O outputs of ModelHead.
+// Shapes in this header: N tokens of a batch, L tokens of a sequence, R hidden states of a sequence
+// to which ModelHead is applied, O outputs of ModelHead.
 namespace mgpu::lm {
 
 /// Selects the values that the first sweep of a SequenceLoss computes.

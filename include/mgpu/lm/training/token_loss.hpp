@@ -47,7 +47,7 @@ struct PassLoss {
   BlockLoss of_logits{};  // empty: logits are not computed
   HeadLoss of_head{};     // empty: ModelHead is not used
   HeadRows head_rows = HeadRows::none;
-  LmSums sums{};  // sums known before the pass; the sums of of_logits and of_head are added
+  LmSums sums{};  // known before the pass; the sums of of_logits and of_head are added to them
 };
 
 /// The loss that training minimizes: a sum over the tokens of a batch. Losses of whole sequences or

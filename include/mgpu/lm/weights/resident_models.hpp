@@ -38,7 +38,7 @@ public:
 
   /// Returns the tensors of a folder as float32 on the CPU, with the given shapes, in the order of
   /// `shapes`. The function calls `read`, which has to fill the tensors, only if the node has no
-  /// copy of the folder's present files with these shapes.
+  /// copy with these shapes, or if a file of the folder has changed since.
   ///
   /// Errors: whatever `read` throws. If it throws on one rank, a rank that was waiting calls its
   ///         own `read`. Error if the node already stores 4096 models and texts, or if a system
@@ -47,8 +47,9 @@ public:
       const std::filesystem::path& folder, const std::vector<std::vector<std::int64_t>>& shapes,
       const std::function<void(std::span<const at::Tensor> tensors)>& read);
 
-  /// Returns a text about a folder. On each node, make() returns the text to the first rank that
-  /// asks for the folder's present files. The other ranks get a copy of this text.
+  /// Returns a text about a folder. On each node, only the first rank that calls about() for the
+  /// folder calls make(), which returns the text. Later calls on any rank return a copy of this
+  /// text. If a file in the folder has changed, the next call of about() calls make() again.
   ///
   /// Errors: whatever make() throws. If it throws on one rank, a rank that was waiting calls its
   ///         own make(). Error if the text is longer than 400 bytes, or if the node already stores
