@@ -72,7 +72,7 @@ private:
 ///
 /// Shapes: scratch is at least as long as values; both on the communicator's device.
 /// Ranks:  collective over the communicator, whose size is a power of two.
-/// Source: recursive doubling, as in Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005), section 4.
+/// Source: recursive doubling, as in Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005.
 void add_across_ranks(cluster::Communicator& communicator, BufferView values, BufferView scratch,
                       const Accumulate& add, const cluster::Stream& stream);
 
