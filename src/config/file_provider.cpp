@@ -57,28 +57,49 @@ std::string read_pipe(const fs::path& path) {
   return bytes;
 }
 
-std::vector<std::string> yaml_names(const fs::path& folder) {
-  std::vector<std::string> names;
+/// Returns the sorted paths of the YAML files that `Iterator` finds in `folder`. They start with
+/// `folder`.
+template <class Iterator>
+std::vector<std::string> yaml_files(const fs::path& folder) {
+  std::vector<std::string> files;
   std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
+  for (const fs::directory_entry& entry : Iterator(folder, none))
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Returns the file with a name like that of `path` in its folder, else the file with the same name
+/// in conf/ or a subfolder whose path is nearest; empty if there is no such file.
+std::string similar_file(const fs::path& path) {
+  std::vector<std::string> names;
+  for (const std::string& file : yaml_files<fs::directory_iterator>(path.parent_path()))
+    names.push_back(fs::path(file).filename().string());
+  const std::string nearest = nearest_name(path.filename().string(), names);
+  if (!nearest.empty()) return (path.parent_path() / nearest).string();
+
+  std::vector<std::string> files = yaml_files<fs::recursive_directory_iterator>("conf");
+  std::erase_if(files, [&](const fs::path& file) { return file.filename() != path.filename(); });
+  const std::string given = path.lexically_relative(fs::current_path()).string();
+  const auto best = std::ranges::min_element(
+      files, {}, [&](const std::string& file) { return edit_distance(given, file); });
+  return best == files.end() ? "" : *best;
 }
 
 /// Returns a help line, which names the first of these that exists:
-/// - the YAML file with a similar name in the folder of `path`
+/// - a similar file
+/// - the YAML files in the folder of `path`
 /// - the YAML files in conf/
 /// - the folder at which paths of the command line start
 std::string help_for_missing(const fs::path& path) {
-  const std::string nearest =
-      nearest_name(path.filename().string(),
-                   yaml_names(path.has_parent_path() ? path.parent_path() : fs::path(".")));
-  if (!nearest.empty()) return "did you mean " + (path.parent_path() / nearest).string() + "?";
-  std::string text;
-  for (const std::string& name : yaml_names("conf"))
-    text += (text.empty() ? "there are conf/" : ", conf/") + name;
-  if (!text.empty()) return text;
+  const std::string similar = similar_file(path);
+  if (!similar.empty()) return "did you mean " + similar + "?";
+  for (const fs::path& folder : {path.parent_path(), fs::path("conf")}) {
+    std::string text;
+    for (const std::string& file : yaml_files<fs::directory_iterator>(folder))
+      text += (text.empty() ? "there are " : ", ") + fs::proximate(file).string();
+    if (!text.empty()) return text;
+  }
   return "a path of the command line starts at " + fs::current_path().string();
 }
 

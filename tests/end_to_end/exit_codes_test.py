@@ -61,6 +61,12 @@ class StartErrors(OneMessage):
         ended = self.run_to(66, 2, config="absent.yaml")
         self.assert_says(ended, "E603", "there are conf/one.yaml, conf/two.yaml")
 
+    def test_66_folder_of_the_configuration_is_misspelt(self):
+        (self.folder / "conf" / "train").mkdir(parents=True)
+        (self.folder / "conf" / "train" / "one.yaml").write_text("schema: 1\n")
+        ended = self.run_to(66, 2, config="conf/trian/one.yaml")
+        self.assert_says(ended, "E603", "did you mean conf/train/one.yaml?")
+
     def test_66_histories_are_missing(self):
         ended = self.run_to(66, 2, f"data.path={self.folder}/absent.h5")
         self.assertIn("absent.h5", ended.err)
