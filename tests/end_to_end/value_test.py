@@ -266,14 +266,18 @@ class Value(value_case.ValueCase):
             tiny_lm.write_rows(self.folder / name, which) for name, which in
             (("every.jsonl", rows), ("some.jsonl", different), ("none.jsonl", rows[-3:])))
         drop = "value.drop_equal_labels=true"
+        left_out = len(rows) - len(different)
         self.train(1, f"data.path={some}", f"data.eval_path={some}")
         golden = self.bytes_of()["ckpt/last/model.safetensors"]
         for ranks in (1, 2):
             self.start_over_training()
-            self.train(ranks, f"data.path={every}", f"data.eval_path={every}", drop)
+            ended = self.train(ranks, f"data.path={every}", f"data.eval_path={every}", drop)
+            self.assertIn(f"{every}: value.drop_equal_labels leaves out {left_out} of {len(rows)}",
+                          ended.out)
             self.assertEqual(self.bytes_of()["ckpt/last/model.safetensors"], golden)
-        self.assertIn("no prompt has completions with different labels",
-                      self.train(1, f"data.path={none}", drop, code=65).err)
+        refused = self.train(1, f"data.path={none}", drop, code=65).err
+        self.assertIn("no prompt has completions with different labels", refused)
+        self.assertIn(f"--> {none}", refused)
         self.assertIn("leaves no row to measure",
                       self.train(1, f"data.eval_path={none}", drop, code=65).err)
         self.assertIn("never have equal labels",

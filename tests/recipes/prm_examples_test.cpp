@@ -20,6 +20,7 @@ namespace mgpu::recipes {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 constexpr std::int64_t kVocab = 528;
@@ -35,11 +36,15 @@ protected:
   text::TextFolder folder_ = text::parse_text_folder(
       text::read_text_files(testing_support::tiny_lm()), testing_support::tiny_lm());
 
-  lm::LmExamples encode(const std::string& lines, const PrmSettings& settings = {},
-                        RowUse use = RowUse::training) {
+  EncodedExamples encode_file(const std::string& lines, const PrmSettings& settings, RowUse use) {
     const input::MadeFile file("data.jsonl", lines);
     ExampleEncoder encoder(folder_, 64, {.vocab = kVocab, .folder = testing_support::tiny_lm()});
-    return encode_examples(file.options, encoder, PrmMethod(settings), use).examples;
+    return encode_examples(file.options, encoder, PrmMethod(settings), use);
+  }
+
+  lm::LmExamples encode(const std::string& lines, const PrmSettings& settings = {},
+                        RowUse use = RowUse::training) {
+    return encode_file(lines, settings, use).examples;
   }
 
   std::string refusal(const std::string& lines, const PrmSettings& settings = {}) {
@@ -112,6 +117,9 @@ TEST_F(PrmExamplesTest, PairsHaveABetterAndAWorseSolutionOfAQuestion) {
   EXPECT_EQ(labels[static_cast<std::size_t>(examples.ends[0]) - 2], 1.0);
   EXPECT_EQ(labels[static_cast<std::size_t>(examples.ends[1]) - 2], 0.0);
   EXPECT_EQ(encode(lines, pairwise, RowUse::held_out).size(), 6U);
+  EXPECT_THAT(encode_file(lines, pairwise, RowUse::training).note,
+              EndsWith("data.jsonl: 4 of 6 solutions form no pair, and are left out"));
+  EXPECT_EQ(encode_file(lines, pairwise, RowUse::held_out).note, "");
   EXPECT_THAT(refusal(one_step(1, "0") + one_step(2, "1"), pairwise),
               HasSubstr("no question has two solutions"));
 }

@@ -70,8 +70,9 @@ void KtoMethod::encode(const formats::JsonValue& row, RowUse /*use*/, ExampleEnc
   examples.sequence_columns[kLabelColumn] = {is_good ? 1.0 : 0.0};
 }
 
-void KtoMethod::complete(std::int64_t seq_len, RowUse /*use*/, lm::LmExamples& examples) const {
-  if (!settings_.has_kl()) return;
+std::string KtoMethod::complete(std::int64_t seq_len, RowUse /*use*/,
+                                lm::LmExamples& examples) const {
+  if (!settings_.has_kl()) return {};
   const std::size_t rows = examples.size();
   if (rows == 1) refuse_one_row();
   const lm::LmExamples alone = std::exchange(examples, {});
@@ -83,6 +84,7 @@ void KtoMethod::complete(std::int64_t seq_len, RowUse /*use*/, lm::LmExamples& e
     examples.sequence_columns[kLabelColumn].insert(examples.sequence_columns[kLabelColumn].end(), 2,
                                                    labels[row]);
   }
+  return {};
 }
 
 LossMeaning KtoMethod::loss_meaning() const {

@@ -30,7 +30,7 @@ public:
   /// the completion of the last row. Completions are cut so that no example has more than `seq_len`
   /// tokens.
   /// Errors: Failure E531 (exit 65) if has_kl() is true and there is only one example.
-  void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;
+  std::string complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;
 
   std::int64_t group_size() const override { return settings_.has_kl() ? 2 : 1; }
   bool needs_reference() const override { return true; }

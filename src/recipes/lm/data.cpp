@@ -76,11 +76,13 @@ std::vector<std::int64_t> stops_of(const text::TextFolder& folder) {
 }
 
 /// Returns the examples of the rows of a file. If rows were left out, adds their number and the
-/// first reason to `left_out`.
+/// first reason to LmData::left_out, or a note to LmData::notes.
 lm::LmExamples encode_file(const input::RowOptions& options, const LmMethod& method, RowUse use,
-                           ExampleEncoder& encoder, std::vector<LeftOut>& left_out) {
+                           ExampleEncoder& encoder, LmData& data) {
   EncodedExamples encoded = encode_examples(options, encoder, method, use);
-  if (encoded.bad_rows > 0) left_out.push_back({encoded.bad_rows, std::move(encoded.first_bad)});
+  if (encoded.bad_rows > 0)
+    data.left_out.push_back({encoded.bad_rows, std::move(encoded.first_bad)});
+  if (!encoded.note.empty()) data.notes.push_back(std::move(encoded.note));
   return std::move(encoded.examples);
 }
 
@@ -107,10 +109,9 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
                            {.vocab = vocab, .ends_texts = true, .folder = settings.folder});
     if (settings.row_template) encoder.set_template(*settings.row_template);
     if (settings.rows)
-      data.training = encode_file(*settings.rows, method, RowUse::training, encoder, data.left_out);
+      data.training = encode_file(*settings.rows, method, RowUse::training, encoder, data);
     if (settings.eval_rows)
-      data.evaluation =
-          encode_file(*settings.eval_rows, method, RowUse::held_out, encoder, data.left_out);
+      data.evaluation = encode_file(*settings.eval_rows, method, RowUse::held_out, encoder, data);
   });
   share(world, data.training);
   share(world, data.evaluation);

@@ -38,6 +38,20 @@ std::string add_examples(const input::Row& row, const LmMethod& method, RowUse u
   });
 }
 
+/// Calls LmMethod::complete() for the rows of the file `path`, and returns its note with the path.
+/// Errors: Failure of complete(), with the path.
+std::string complete(const LmMethod& method, std::int64_t seq_len, RowUse use,
+                     const std::string& path, lm::LmExamples& examples) {
+  try {
+    const std::string note = method.complete(seq_len, use, examples);
+    return note.empty() ? "" : path + ": " + note;
+  } catch (const Failure& failure) {
+    ErrorReport report = failure.report();
+    if (report.lines.empty()) report.lines = {"  --> " + path};
+    throw Failure(std::move(report));
+  }
+}
+
 }  // namespace
 
 ExampleEncoder::ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len,
@@ -137,7 +151,7 @@ EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder
   const bool may_be_bad = options.on_bad_row == input::BadRow::mark;
   if (!may_be_bad || encoded.examples.size() == 0)
     problems.throw_if_any(options.generated ? kTooLongHelp : input::kBadRowHelp);
-  method.complete(encoder.seq_len(), use, encoded.examples);
+  encoded.note = complete(method, encoder.seq_len(), use, rows.path(), encoded.examples);
   encoded.bad_rows = problems.count();
   if (encoded.bad_rows > 0) encoded.first_bad = problems.first_text();
   return encoded;

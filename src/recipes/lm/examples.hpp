@@ -97,6 +97,7 @@ struct EncodedExamples {
   lm::LmExamples examples;
   std::int64_t bad_rows = 0;
   std::string first_bad;  // first row that was left out: "data.jsonl:3: it is an empty line"; or ""
+  std::string note;       // the file, and what LmMethod::complete() left out; empty: nothing
 };
 
 /// Encodes all rows of a file, in order. With BadRow::mark, rows that cannot be used are left out.

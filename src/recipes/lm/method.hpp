@@ -152,10 +152,13 @@ public:
   virtual std::int64_t examples_of_row() const { return group_size(); }
 
   /// Changes `examples`, the examples of all rows of a file. Methods that compare rows override
-  /// this function, for example to form groups from several rows. Only rank 0 calls it.
+  /// this function, for example to form groups from several rows. Only rank 0 calls it. Returns a
+  /// note for the log, which says what is left out; empty: nothing.
   /// Errors: Failure if there are too few rows.
-  virtual void complete(std::int64_t /*seq_len*/, RowUse /*use*/,
-                        lm::LmExamples& /*examples*/) const {}
+  virtual std::string complete(std::int64_t /*seq_len*/, RowUse /*use*/,
+                               lm::LmExamples& /*examples*/) const {
+    return {};
+  }
 
   /// Returns how many tokens each example reserves after its prompt for a completion that the model
   /// samples. 0: no completion is sampled.

@@ -58,11 +58,13 @@ void print_banner(run::RunContext& run, const LmTrainSettings& settings, const L
   log_schedule(run, settings.loop, trainer);
 }
 
-/// Logs `of_model` (a note about the model), the note of the method, and a warning for each file
-/// with rows that are left out.
+/// Logs `of_model` (a note about the model), the notes of the method, and a warning for each file
+/// with rows that cannot be used.
 void log_notes(run::RunContext& run, const std::string& of_model, const LmData& data) {
   for (const std::string& note : {of_model, data.method.note})
     if (!note.empty()) run.log.event({"note", {{"text", note}}});
+  for (const std::string& note : data.notes)
+    run.log.event({"note", {{"text", note}}});
   for (const LeftOut& left_out : data.left_out)
     run.log.event({"warn", {{"text", left_out_text(left_out)}}});
 }
@@ -170,6 +172,8 @@ std::vector<run::FileCheck> LmRecipe::file_checks() const {
                                " sequences";
              for (const LeftOut& left_out : data.left_out)
                text += "; " + left_out_text(left_out);
+             for (const std::string& note : data.notes)
+               text += "; " + note;
              return text;
            }}};
 }

@@ -6,6 +6,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/lm/training/classifier_folder.hpp>
+#include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/json_fields.hpp>
 #include <mgpu/rows/step_tokens.hpp>
 
@@ -130,19 +131,24 @@ void PrmMethod::encode(const JsonValue& row, RowUse /*use*/, ExampleEncoder& enc
   examples.texts[kQuestionTexts] = {question};
 }
 
-void PrmMethod::complete(std::int64_t /*seq_len*/, RowUse use, lm::LmExamples& examples) const {
+std::string PrmMethod::complete(std::int64_t /*seq_len*/, RowUse use,
+                                lm::LmExamples& examples) const {
   if (settings_.held_out > 0.0) {
     keep_questions({settings_.seed, settings_.held_out, use == RowUse::held_out}, examples);
     if (examples.size() == 0) refuse_lack_of_questions(use);
   }
   number_questions(examples);
   if (settings_.shuffles_labels) shuffle_labels(settings_.seed, examples);
-  if (settings_.kind != PrmLossKind::pairwise) return;
+  if (settings_.kind != PrmLossKind::pairwise) return {};
   // Held-out solutions stay unpaired, because PrmLoss compares all solutions of a question.
   examples.group_size = 1;
-  if (use == RowUse::held_out) return;
+  if (use == RowUse::held_out) return {};
+  const std::size_t solutions = examples.size();
   join_solutions(examples);
   if (examples.size() == 0) refuse_lack_of_pairs();
+  if (examples.size() == solutions) return {};
+  return report::text_of("%zu of %zu solutions form no pair, and are left out",
+                         solutions - examples.size(), solutions);
 }
 
 void PrmMethod::check_start(const Config& config, const std::filesystem::path& folder) const {

@@ -45,7 +45,7 @@ public:
   ///
   /// Errors: Failure E531 (exit 65) if no question is left, or if pairwise training has no question
   ///         with two solutions whose steps have different labels.
-  void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;
+  std::string complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;
 
   std::int64_t group_size() const override {
     return settings_.kind == PrmLossKind::pairwise ? 2 : 1;

@@ -96,10 +96,14 @@ void ValueMethod::encode(const JsonValue& row, RowUse /*use*/, ExampleEncoder& e
   leave_out(cut_of(row), examples);
 }
 
-void ValueMethod::complete(std::int64_t /*seq_len*/, RowUse use, lm::LmExamples& examples) const {
-  if (!settings_.drops_equal_labels) return;
+std::string ValueMethod::complete(std::int64_t /*seq_len*/, RowUse use,
+                                  lm::LmExamples& examples) const {
+  if (!settings_.drops_equal_labels) return {};
+  const std::size_t rows = examples.size();
   drop_equal_labels(examples);
-  if (examples.size() > 0) return;
+  if (examples.size() > 0)
+    return report::text_of("value.drop_equal_labels leaves out %zu of %zu rows",
+                           rows - examples.size(), rows);
   throw Failure({"E531",
                  ExitCode::data,
                  std::string("no prompt has completions with different labels, so "

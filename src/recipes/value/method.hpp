@@ -26,7 +26,7 @@ public:
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 
-  void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;
+  std::string complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;
 
   std::int64_t group_size() const override { return settings_.compares_pairs() ? 2 : 1; }
   bool takes_token_ids() const override { return true; }
