@@ -16,7 +16,8 @@ namespace {
 
 using Memories = std::vector<RolloutMemory>;
 
-/// Feeds the memory of each rollout to the model, and reuses cached keys and values where possible.
+/// Feeds the past steps of each rollout to the model, and reuses cached keys and values where
+/// possible.
 class Context {
 public:
   virtual ~Context() = default;
@@ -42,7 +43,7 @@ public:
 
 private:
   /// Writes the tokens that the row's cache does not have yet, and returns their number. If the
-  /// cached keys are invalid, it restarts the row and writes the whole window.
+  /// cached keys are invalid, empties the row's cache and writes the whole window.
   std::int64_t write(const RolloutMemory& memory, std::size_t row) {
     if (memory.continues()) {
       memory.write_last(buffers_.batch(), row * static_cast<std::size_t>(tokens_));
@@ -111,7 +112,7 @@ std::unique_ptr<Context> make_context(const AdTransformer& model, const WindowRu
 
 /// Samples and returns one action per row. The action of a row uses random number `step` of its
 /// rollout's stream.
-/// Errors: Failure E704 if a row's logits give no distribution.
+/// Errors: Failure E704 if a row's logits give no distribution, see kernels::kNoAction.
 std::vector<std::int64_t> sample(const at::Tensor& logits, std::span<const Rollout> runs,
                                  const RolloutSettings& settings, std::uint64_t step) {
   const at::Tensor host = tensor::read_back(logits.to(at::kFloat)).contiguous();

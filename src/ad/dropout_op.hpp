@@ -14,7 +14,7 @@ namespace mgpu::ad {
 
 // Shapes in this header: B = rows of a batch, L = lines of a row, E = elements of a line.
 
-/// A dropout site of the model, and the numbers that select the site's masks for one batch.
+/// A place in the model that applies dropout, and the numbers that select its masks for one batch.
 struct Dropout {
   kernels::DropoutSite site;
   at::Tensor samples;  // [B] int64 ordinal of each row's training item, see DropoutSamples

@@ -64,9 +64,9 @@ void StateGraph::read_rewards(const Environment& environment) {
   }
 }
 
-/// Computes the distances from all states to `target`. Relaxes all edges until no distance changes.
-/// This simple method is fast enough, because graphs are small and measure() runs only once for
-/// each target.
+/// Computes the distances from all states to `target`, in moves. Relaxes all edges until no
+/// distance changes. This simple method is fast enough, because graphs are small and measure() runs
+/// only once for each target.
 void StateGraph::measure(std::size_t target, const Environment& environment) {
   std::uint8_t* distance = &distance_[target * num_states_];
   distance[target] = 0;

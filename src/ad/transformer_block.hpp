@@ -45,7 +45,7 @@ struct DecodePlace {
   /// has the extra index n_transit.
   at::Tensor positions;
   std::int64_t visible;  // number of cached indices that attention reads
-  bool is_fresh;         // true: all rows were empty, so new tokens attend only to new tokens
+  bool is_fresh;         // true: all rows were empty, so new tokens attend only to each other
 };
 
 /// Computes transformer block `layer` for new tokens, without dropout. Reads the keys and values of

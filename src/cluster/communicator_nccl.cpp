@@ -180,8 +180,8 @@ void NcclCommunicator::until_connected(const ncclUniqueId& id, AbortFlag& failed
 
 NcclCommunicator::~NcclCommunicator() {
   if (comm_ == nullptr) return;
-  // ncclCommFinalize and ncclCommDestroy wait until the peers call them, too. If an exception
-  // unwinds the stack of this rank only, the peers may never make these calls.
+  // ncclCommFinalize and ncclCommDestroy wait until the peers call them, too. While an exception
+  // unwinds the stack, this rank skips both, because its peers may never make these calls.
   if (std::uncaught_exceptions() > exceptions_at_birth_) return;
   if (waiter_.is_canceled()) {
     abort_communicator();

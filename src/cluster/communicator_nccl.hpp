@@ -6,8 +6,9 @@
 
 namespace mgpu::cluster {
 
-/// Makes a communicator of backend nccl. In builds without CUDA, cuda_absent.cpp throws
-/// NotBuiltError.
+/// Makes a communicator of backend nccl.
+///
+/// Errors: NotBuiltError in builds without CUDA, where cuda_absent.cpp defines this function.
 std::unique_ptr<Communicator> make_nccl_communicator(const Group& group, Device device,
                                                      const CommunicatorOptions& options);
 

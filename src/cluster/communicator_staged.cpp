@@ -18,7 +18,7 @@ MemoryKind host_memory_of(Device device) {
 }
 
 /// Calls `step` for each piece of `values`. If `values` is empty, calls `step` once, because
-/// checked builds compare the empty calls of the ranks, too.
+/// checked builds (MGPU_CHECKED=1) compare the calls of the ranks even for empty tensors.
 template <class Step>
 void in_pieces(BufferView values, std::size_t piece_bytes, Step step) {
   const std::size_t piece = piece_bytes / size_of(values.dtype);

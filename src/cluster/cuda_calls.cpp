@@ -52,7 +52,7 @@ std::string why_absent(cudaError_t code) {
 VisibleGpus visible_gpus() {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
-  cudaGetLastError();  // otherwise the runtime keeps the error
+  cudaGetLastError();  // clears the error that the runtime keeps
   if (is_absence(code)) return {{}, why_absent(code)};
   if (code != cudaSuccess) {
     throw Failure({"E206",

@@ -86,7 +86,7 @@ Device gpu_for(const RankDevices& rank, const ClusterConfig& config) {
   return {DeviceKind::cuda, ids[static_cast<std::size_t>(node_rank) % ids.size()]};
 }
 
-/// The first two ranks that use the same card.
+/// The first two ranks that use the same GPU, and the UUID of this GPU.
 struct Shared {
   std::size_t first = 0;
   std::size_t second = 0;
@@ -104,7 +104,7 @@ std::optional<Shared> find_shared(Ranks ranks, const std::vector<Device>& device
 }
 
 /// Returns whether each rank has a different NCCL_HOSTID. NCCL then treats each rank as a separate
-/// host.
+/// host, so it lets ranks share a GPU.
 bool have_host_ids(Ranks ranks) {
   std::set<std::string> ids;
   for (const RankDevices& rank : ranks)

@@ -20,7 +20,7 @@ namespace {
 class Nvml {
 public:
   struct Rates {
-    unsigned int gpu = 0;  // percent of the last sample period in which kernels ran
+    unsigned int gpu = 0;  // time in which kernels ran, in percent of NVML's last sample period
     unsigned int memory = 0;
   };
 
@@ -102,7 +102,7 @@ struct UtilizationMeter::State {
   std::condition_variable wake;
   bool is_over = false;
   std::int64_t samples = 0;
-  std::int64_t sum = 0;   // of percents
+  std::int64_t sum = 0;   // sum of Rates::gpu over all samples, in percent
   unsigned int most = 0;  // percent
   std::thread thread;
 };

@@ -40,8 +40,8 @@ public:
   bool is_dead() const noexcept { return is_dead_; }
   /// Makes all later calls throw E403. Call it after a failure outside of this object.
   void close() noexcept { is_dead_ = true; }
-  /// Throws Failure E403. Its sentence is the description of the current call, then `sentence_end`.
-  /// Later, is_dead() is true.
+  /// Throws Failure E403, whose sentence describes the current call and ends with `sentence_end`.
+  /// From then on, is_dead() returns true.
   [[noreturn]] void die(const std::string& sentence_end);
 
 private:
@@ -60,7 +60,9 @@ private:
 /// Returns the error of a rank that waited too long in the call that `call` describes.
 TimeoutError timed_out(const std::string& call, const Group& group, double timeout_s);
 
-/// In checked builds, compares the call of this rank with the calls of all other ranks.
+/// Compares the call of this rank with the calls of all other ranks. Does nothing unless the build
+/// is checked (MGPU_CHECKED=1).
+///
 /// Ranks:  collective over `group`.
 /// Errors: ShapeError when the calls differ; the errors of Waiter::until().
 void check_call(const Group& group, const Call& mine, Waiter& waiter);

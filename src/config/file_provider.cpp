@@ -69,8 +69,9 @@ std::vector<std::string> yaml_files(const fs::path& folder) {
   return files;
 }
 
-/// Returns the file with a name like that of `path` in its folder, else the file with the same name
-/// in conf/ or a subfolder whose path is nearest; empty if there is no such file.
+/// Returns the file with a name like that of `path` in its folder. Else returns, of the files with
+/// the same name in conf/ and its subfolders, the one with the nearest path; "" if there is no such
+/// file.
 std::string similar_file(const fs::path& path) {
   std::vector<std::string> names;
   for (const std::string& file : yaml_files<fs::directory_iterator>(path.parent_path()))

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 constexpr std::size_t kHeaderAlign = 8;  // keeps every tensor aligned for its type
 
-/// The name of a type in safetensors files, and the rank of the type in the order of the Python
-/// writer. Tensors with a larger `order` come first in the file.
+/// The name of a type in safetensors files, and the place of the type in the order that the Python
+/// package safetensors writes. Tensors with a larger `order` come first in the file.
 struct WrittenType {
   std::string_view name;
   int order;

@@ -15,8 +15,8 @@ struct CsvRules {
 enum class CsvPlace { cell_begin, plain, quoted, behind_quote, record_end };
 
 /// Returns the state of the CSV reader after `byte`. The function accepts any bytes, because
-/// csv_cells() reports violations of RFC 4180. After a violation, cells and records end where the
-/// author of the file most likely intended.
+/// csv_cells() reports violations of RFC 4180. After a violation, a cell ends at the next separator
+/// or line end.
 inline CsvPlace csv_place(CsvPlace place, char byte, const CsvRules& rules) {
   if (place == CsvPlace::quoted) return byte == '"' ? CsvPlace::behind_quote : CsvPlace::quoted;
   if (byte == '\n') return CsvPlace::record_end;

@@ -25,9 +25,10 @@ struct DoubleId {
   std::int64_t first_line = 0;  // line of the first row with this id
 };
 
-/// Returns all rows that repeat the id of an earlier row, in ascending order. Every rank gets the
-/// same list. `mine` has the ids of the rows that this rank has read. `rows` is the number of rows
-/// that all ranks have read.
+/// Returns all rows that repeat the id of an earlier row, in ascending order of `row`. Every rank
+/// gets the same list. `mine` has the ids of the rows that this rank has read. `rows` is the total
+/// number of rows that all ranks have read.
+///
 /// Memory: about 8 MiB in addition to `mine`.
 /// Ranks:  collective over the readers.
 std::vector<DoubleId> find_double_ids(const Readers& readers, const std::vector<IdDigest>& mine,

@@ -8,8 +8,8 @@
 
 namespace mgpu::input {
 
-/// Parses one JSON object. Integers that do not fit std::int64_t become texts of their digits.
-/// Errors: RowError if `text` is anything else.
+/// Parses one JSON object. Integers that do not fit std::int64_t become JSON strings.
+/// Errors: RowError if `text` is not one JSON object.
 formats::JsonValue parse_row_object(std::string_view text);
 
 /// Parses any JSON value, as in a cell of a table. Errors: RowError if `text` is not one JSON

@@ -19,8 +19,8 @@ public:
   int rank() const { return world_ == nullptr ? 0 : world_->rank(); }
   int size() const { return world_ == nullptr ? 1 : world_->size(); }
 
-  /// Runs `step` on all readers. If it fails on a reader, all readers throw that failure, as with
-  /// cluster::run_together().
+  /// Runs `step` on all readers. If `step` throws on a reader, all readers throw that failure, as
+  /// with cluster::run_together().
   void together(const std::function<void()>& step) const {
     if (world_ == nullptr) return step();
     cluster::run_together(*world_, step);

@@ -22,7 +22,9 @@ public:
   void check_columns(const fs::path& path, const std::vector<std::string>& columns) const;
 
   /// Returns the row with this program's names of columns. `has_cells` is true for a row of CSV or
-  /// TSV, in which lists are JSON texts.
+  /// TSV, in which lists are JSON texts. If RowOptions::columns maps names of RowOptions::one_of,
+  /// columns with the other names of RowOptions::one_of are removed before the checks.
+  ///
   /// Errors: RowError in these cases:
   ///         - a column of RowOptions::columns is missing
   ///         - a column of RowOptions::all_of is missing or null
@@ -30,7 +32,6 @@ public:
   ///         - more than one column of RowOptions::one_of has a value
   ///         - a column that the job reads has the wrong type
   ///         - a cell of a column that holds lists is not JSON
-  /// If RowOptions::columns maps names of RowOptions::one_of, only the mapped names count.
   formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
   /// Returns whether each row must have a unique `id`.

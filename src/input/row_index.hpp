@@ -54,7 +54,7 @@ std::int64_t count_records(const DataFile& file, const RowOptions& options, std:
 
 /// Reads the whole file once, and returns its index.
 ///
-/// Memory: a block of the file, and 16 bytes per 32 rows.
+/// Memory: 1 MiB for a block of the file, and 16 bytes per 32 rows.
 /// Errors: Failure
 ///         - E531: the file is empty
 ///         - E532: its format is wrong, it has no rows, or two columns have the same name

@@ -23,7 +23,7 @@ constexpr std::size_t kShownBytes = 200;
 /// Sends rows to a command, which answers with their rewards. The command runs until this object is
 /// destroyed. If it fails, it is started again, and gets the rows of the failed request one by one.
 /// A row with which it fails again has no reward. It is an error if the command answers no row of
-/// its first request, or fails with kMostFailures single rows in a row.
+/// its first request, or fails with kMostFailures consecutive rows that are sent alone.
 class CommandReward final : public Reward {
 public:
   explicit CommandReward(const RewardSettings& settings)
@@ -49,7 +49,7 @@ public:
   }
 
 private:
-  static constexpr int kMostFailures = 3;  // rows in a row without an answer that end the run
+  static constexpr int kMostFailures = 3;  // consecutive failed rows after which score() throws
 
   /// Appends the rewards of the rows of a request to `scores`.
   void answer(std::span<const RewardRow> rows, std::vector<double>& scores) {

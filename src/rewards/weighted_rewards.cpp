@@ -42,7 +42,7 @@ Scores WeightedRewards::score(std::span<const RewardRow> rows) {
   Scores scores{std::vector<double>(rows.size(), 0.0), {}};
   for (std::size_t r = 0; r < rewards_.size(); ++r) {
     scores.parts.push_back(rewards_[r]->score(rows));
-    if (weights_[r] == 0.0) continue;  // a NaN of this reward does not matter
+    if (weights_[r] == 0.0) continue;  // 0 * NaN would make the total NaN
     for (std::size_t i = 0; i < rows.size(); ++i)
       scores.total[i] += weights_[r] * scores.parts.back()[i];
   }

@@ -71,8 +71,10 @@ struct RunSummary {
   // Time and memory.
   double wall_s = 0.0;
   std::vector<PhaseRow> phases;
-  std::map<std::string, std::string> phase_notes;  // phase -> "50 saved, 2 kept"
-  double steps_per_second = 0.0;                   // 0: not printed
+  /// By name of a phase: the text after its time in the end table, such as "50 saved" for
+  /// checkpoints.
+  std::map<std::string, std::string> phase_notes;
+  double steps_per_second = 0.0;  // 0: not printed
   double samples_per_second = 0.0;
   std::vector<GpuMemory> gpus;
   std::vector<std::uint64_t> host_peak_bytes;  // peak host memory of each rank

@@ -75,7 +75,7 @@ public:
 
     StateSet all;
     std::vector<Neighbors> neighbors;  // [S], S = states of the graph
-    std::size_t radius = 0;            // largest distance between two states
+    std::size_t radius = 0;            // largest distance between two states, in moves
     std::vector<StateSet> rings;  // [S, radius], the states at distance 1, 2, ... from each state
 
   private:
@@ -90,7 +90,7 @@ public:
   }
 
   /// Returns the next move. In nine of ten steps a neighbor is unvisited, and a table gives the
-  /// move without a branch.
+  /// move without a search.
   Move choose(std::uint8_t state, std::uint32_t word) const {
     const Tables::Neighbors& near = tables_.neighbors[state];
     std::size_t bits = 0;

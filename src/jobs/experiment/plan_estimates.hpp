@@ -22,7 +22,7 @@ struct StageEstimate {
   std::string basis{};           // where the time comes from: "guess: training", or "as in" and
                                  // the name of a run directory; "": no time is known
   std::uint64_t bytes = 0;       // largest memory that a rank needs
-  std::uint64_t have_bytes = 0;  // memory that this rank may use; 0: unknown
+  std::uint64_t have_bytes = 0;  // memory that the same rank may use; 0: unknown
   report::Plan::Limit limit{};   // the memory limit with the largest Limit::used; Limit::what is ""
                                  // if no limit is known
   std::vector<report::Plan::Memory> memory{};  // parts of `bytes`
