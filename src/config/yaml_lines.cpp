@@ -49,9 +49,9 @@ private:
     return repaired + line.substr(end);
   }
 
-  /// Finds the values of a line. Adds missing closing quotes, counts open brackets, and records the
-  /// indentation of a line at whose end a block text begins. The local variable `at_start` is true
-  /// where a value or key may begin.
+  /// Finds the values of a line. Adds missing closing quotes and counts open brackets. If `|` or
+  /// `>` opens a block of text, records the indentation of the line. The local variable `at_start`
+  /// is true where a value or key may begin.
   void scan_values(std::string& line) {
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
     bool at_start = true;

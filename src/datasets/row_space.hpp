@@ -33,9 +33,9 @@ private:
   std::size_t made_ = 0;
 };
 
-/// Rows in a random order. Each row is made from the same list of choices. The first choices of the
-/// list are "counted": as many as give at most 2^62 combinations of values. There is one row for
-/// each combination of values of the counted choices.
+/// Rows in a random order. Each row is made from the same list of choices. The choices at
+/// the front of the list are "counted", as long as their values have at most 2^62 combinations.
+/// Each combination of the counted values has one row.
 class RowSpace {
 public:
   /// `choices` lists how many values each choice has, in order. An element of 0 stands for too many

@@ -67,7 +67,8 @@ public:
   }
 
   /// Returns the nodes at the start of the answer, such as "4,1,7", but at most as many as a path
-  /// has. Returns nullopt if the answer does not begin with a node.
+  /// has. In an answer of token ids, every id counts as a node. Returns nullopt if the answer does
+  /// not begin with a node.
   std::optional<std::string> given_answer(const Answer& answer) const override {
     const auto length = static_cast<std::size_t>(length_);
     std::string nodes = form_.has_texts ? first_nodes(answer.text, length) : "";

@@ -231,7 +231,8 @@ void add_mistakes(const fs::path& path, const Judged& judged, ClassifyPlots& plo
   const auto text = [&](const char* column, std::size_t row) {
     return store::read_texts(path, "samples", column, static_cast<std::int64_t>(row), 1).front();
   };
-  // A generated answer has no probability among the labels, so its log-probability is used.
+  // If answers are generated, labels have no probabilities, so there is no confidence. The score of
+  // an answer, which is its log-probability, takes its place.
   const std::span<const double> sureness =
       plots.has_probabilities ? judged.confidence : judged.score;
   for (const std::size_t row : worst_mistakes(judged, sureness))

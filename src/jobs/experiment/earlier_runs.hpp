@@ -74,8 +74,8 @@ struct MeasuredWork {
   double rank_seconds = 0.0;  // sum over the attempts of seconds times number of ranks
 };
 
-/// Returns the time of the newest run of the stage that finished with exit code 0 and had no killed
-/// attempt. Returns nullopt if there is no such run.
+/// Returns how long the newest run of the stage took that finished with exit code 0 and had no
+/// killed attempt. Returns nullopt if there is no such run.
 ///
 /// Ranks:  local.
 std::optional<MeasuredWork> measured_work(const StagePlace& place, const Stage& stage);
