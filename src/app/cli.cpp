@@ -18,7 +18,8 @@ namespace mgpu::app {
 namespace {
 
 constexpr const char* kPositional = "arguments";
-constexpr std::size_t kMaxArgumentBytes = 4095;  // std::regex in cxxopts recurses per character
+// std::regex in cxxopts recurses for each character, so a long argument could overflow the stack.
+constexpr std::size_t kMaxArgumentBytes = 4095;
 
 bool is_yaml_name(std::string_view argument) {
   return argument == "-" || argument.ends_with(".yaml") || argument.ends_with(".yml");
@@ -252,7 +253,8 @@ private:
   void add_override(std::string key, std::string value, std::size_t index, std::string shown) {
     const std::string printed = printable(value);
     const std::size_t found = printable(shown).rfind(printed);
-    const std::size_t at = found == std::string::npos ? 0 : found;  // --select reformats its value
+    // `shown` does not contain a value that --select has reformatted. Then the column is 1.
+    const std::size_t at = found == std::string::npos ? 0 : found;
     const auto column = static_cast<int>(utf8_length(printable(shown).substr(0, at))) + 1;
     if (!first_setting_) first_setting_ = index;
     options_.overrides.push_back(
@@ -395,7 +397,7 @@ private:
   const KeyTable& table_;
   std::vector<std::size_t> positionals_;
   bool sets_keys_ = false;                    // true: KEY=VALUE or --set KEY=VALUE is given
-  std::optional<std::size_t> first_setting_;  // place of the first argument that changes the
+  std::optional<std::size_t> first_setting_;  // index of the first argument that changes the
                                               // configuration; nullopt if there is no such argument
   std::string action_name_;
   Options options_;

@@ -44,9 +44,10 @@ void print_failure(const std::exception& error, const app::Options& options) {
                static_cast<int>(report.exit));
 }
 
-/// Prints a failure without MPI, and returns the exit code. All ranks of a launcher fail in the
-/// same way, and only the first one prints. The others wait before they exit, because mpirun kills
-/// all ranks once one of them has exited, and the first rank may start late.
+/// Prints a failure that occurred before MPI was initialized, and returns the exit code. Only the
+/// first rank prints, because such a failure usually occurs on all ranks. The others wait before
+/// they exit, because mpirun kills all ranks once one of them has exited, and the first rank may
+/// start late.
 ExitCode fail_alone(const std::exception& error, const app::Options& options) {
   if (app::is_later_rank()) {
     std::this_thread::sleep_for(std::chrono::seconds(10));
@@ -86,7 +87,8 @@ void give_back(std::optional<StopSignals>& signals) {
   if (const int signal = StopSignals::received(); signal != 0) std::raise(signal);
 }
 
-constexpr const char* kInspectFile = "--inspect-file";  // this program may start itself with this
+// Option with which this program starts itself to inspect a result file; see inspector().
+constexpr const char* kInspectFile = "--inspect-file";
 
 /// Returns the command that inspects a result file in another process: mgpu_inspect of the build,
 /// or this program if it was copied to a machine without the build.

@@ -35,7 +35,7 @@ std::size_t WrittenLine::take_option(const OptionRow& row, const std::string& va
     return argument == name || argument.starts_with(name + "=") || is_short;
   };
   // Several one-letter options may share an argument (-qv). So if the argument that was taken last
-  // has this letter, the search starts at that argument.
+  // contains `row.letter`, the search starts at that argument.
   const std::size_t from =
       next_ > 1 && is_it(arguments_[next_ - 1]) && row.letter != 0 ? next_ - 1 : next_;
   const auto found =

@@ -15,8 +15,9 @@ namespace mgpu::app {
 std::string long_name(std::string_view argument);
 
 /// A command line as the user typed it. With this class, error messages point at an option or word.
-/// take_option() and take_word() search after the argument that was taken last. Options of one
-/// letter may share an argument (-qv), so take_option() returns such an argument several times.
+/// Each call of take_option() or take_word() searches after the argument that the previous call
+/// found. Several one-letter options may share an argument (-qv). For these options, take_option()
+/// returns the same index.
 class WrittenLine {
 public:
   WrittenLine(int argc, const char* const* argv);

@@ -7,8 +7,8 @@
 namespace mgpu {
 namespace {
 
-/// Variables that may be shown: `prefix` followed by one of `names`. A name that ends with * stands
-/// for all names with this beginning.
+/// Environment variables whose values the program may show. Their names are `prefix` followed by
+/// one of `names`. A name that ends with * stands for all names with this beginning.
 struct Family {
   std::string_view prefix;
   std::initializer_list<std::string_view> names;

@@ -12,11 +12,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the kernel shows the numbers of a control group.
+/// Names under which the kernel shows the memory limit and the memory use of a control group.
 struct GroupFiles {
   const char* limit;     // name of a file
   const char* used;      // name of a file
-  const char* inactive;  // name of a number in the file memory.stat
+  const char* inactive;  // name in memory.stat of the inactive file cache, which counts as free
 };
 
 constexpr GroupFiles kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
@@ -31,9 +31,9 @@ std::optional<MemoryLimit> limit_of(const fs::path& group, const GroupFiles& fil
   return MemoryLimit{*limit, *used - std::min(*used, inactive)};
 }
 
-/// Adds the limits of the groups from `path` up to the root. `path` is a path below `root`, as in
-/// /proc/self/cgroup. In a container, `root` may be the container's group, and `path` then does not
-/// exist below it.
+/// Adds the limits of the control groups from `path` up to `root` to `limits`. `path` is a path
+/// below `root`, as in /proc/self/cgroup. In a container, `root` may be the container's control
+/// group. Then `path` does not exist below `root`, and folders that do not exist add no limits.
 void add_limits(const fs::path& root, const std::string& path, const GroupFiles& files,
                 std::vector<MemoryLimit>& limits) {
   fs::path group = fs::path(path).relative_path();

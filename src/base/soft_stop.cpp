@@ -32,7 +32,7 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 int holders = 0;                                             // number of existing StopSignals
 bool is_ignoring = false;                                    // StopSignals::ignore() was called
-std::array<struct sigaction, kStopSignals.size()> before{};  // actions to restore at the end
+std::array<struct sigaction, kStopSignals.size()> before{};  // actions that ~StopSignals() restores
 
 /// Tells launch/mgpu-run and the batch scripts that this process handles signals from now on.
 void tell_launcher() {
