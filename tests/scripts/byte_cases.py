@@ -228,13 +228,13 @@ class Fixtures:
         return f"experiment.folder={stages}", "run.name=tiny"
 
     def _recipe_keys(self, case):
-        model = ("model.path=null", f"model.init={EXAMPLES}/tiny_lm/model")
         if case.job == "grpo":  # a model with random weights, rewarded for the letter e
-            return (*model, "run.name=tiny", "train.max_steps=5", "train.global_batch_size=16",
+            return ("model.path=null", f"model.init={EXAMPLES}/tiny_lm/model", "run.name=tiny",
+                    "train.max_steps=5", "train.global_batch_size=16",
                     "grpo.group_size=4", "grpo.max_new_tokens=6", "reward.functions=[regex]",
                     "reward.regex=e")
         rows = EXAMPLES / RECIPES[case.job]
-        return (*model, *recipe_case.RecipeCase.KEYS, f"data.path={rows}/train.jsonl",
+        return ("model.path=null", *recipe_case.RecipeCase.KEYS, f"data.path={rows}/train.jsonl",
                 f"data.eval_path={rows}/held_out.jsonl")
 
     def _rows(self, name, rows):

@@ -49,6 +49,9 @@ class RealRuns(unittest.TestCase):
         missing = self.compare(1, PROGRAM, self.expect("differs * results.h5 arrays/samples/output_ids\n"))
         self.assertIn("expected, but did not occur: differs * results.h5", missing)
 
+    def test_a_case_of_each_job_and_recipe_runs(self):
+        self.assertIn("all equal", self.compare(0, PROGRAM, "--jobs", "*.1"))
+
     def test_another_seed_is_noticed_and_can_be_expected(self):
         # Excludes the arguments of --merge and --export, which begin with a dash.
         other = self.wrapper('case $1 in -*) ;; *) set -- "$@" run.seed=1 ;; esac')
