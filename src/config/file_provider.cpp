@@ -63,7 +63,8 @@ template <class Iterator>
 std::vector<std::string> yaml_files(const fs::path& folder) {
   std::vector<std::string> files;
   std::error_code none;
-  for (const fs::directory_entry& entry : Iterator(folder, none))
+  for (const fs::directory_entry& entry :
+       Iterator(folder, fs::directory_options::skip_permission_denied, none))
     if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   return files;

@@ -71,7 +71,7 @@ struct JobOutcome {
   report::StepPace pace;                 // times of steps, on `RunContext::clock`
   std::string result;                    // one line that states the result
   std::vector<report::Result> results;   // numbers for summary.json and report.html
-  std::vector<std::pair<std::string, std::string>> phase_notes;  // see report::Summary
+  std::vector<std::pair<std::string, std::string>> phase_notes;  // see report::RunSummary
   std::vector<report::Note> notes;
   /// Names and checksums of inputs, for report.html: "data", "CRC-32C 0a1b2c3d of the rows".
   std::vector<std::pair<std::string, std::string>> inputs;

@@ -101,6 +101,7 @@ std::string ValueMethod::complete(std::int64_t /*seq_len*/, RowUse use,
   if (!settings_.drops_equal_labels) return {};
   const std::size_t rows = examples.size();
   drop_equal_labels(examples);
+  if (examples.size() == rows && rows > 0) return {};
   if (examples.size() > 0)
     return report::text_of("value.drop_equal_labels leaves out %zu of %zu rows",
                            rows - examples.size(), rows);
