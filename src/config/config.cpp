@@ -113,12 +113,14 @@ const std::string& Config::written(std::string_view name) const {
   return entry(name).written;
 }
 
+bool Config::is_changed(std::string_view name) const {
+  return is_given(name) && value(name).text != default_value(*table_->find(name)).text;
+}
+
 std::vector<std::string> Config::not_default() const {
   std::vector<std::string> names;
-  for (const KeySpec& spec : table_->keys()) {
-    const bool same = value(spec.name).text == default_value(spec).text;
-    if (!same && is_given(spec.name)) names.push_back(spec.name);
-  }
+  for (const KeySpec& spec : table_->keys())
+    if (is_changed(spec.name)) names.push_back(spec.name);
   return names;
 }
 

@@ -41,6 +41,11 @@ class Results(GenerateCase):
             self.start_over()
             self.generate(0, ranks, "generate.batch_size=3")
             self.assertEqual(self.sha256(), golden, ranks)
+        printed = self.folder / "printed.yaml"
+        printed.write_text((self.run_folder() / "repro/config.resolved.yaml").read_text())
+        self.start_over()
+        self.run_to(0, 1, config=printed)
+        self.assertEqual(self.sha256(), golden)
         self.start_over()
         self.generate(0, 2, "run.seed=5")
         self.assertNotEqual(self.sha256(), golden)

@@ -114,8 +114,9 @@ TEST(PrmKeysTest, KeysThatContradictEachOtherAreRefused) {
   EXPECT_THAT(refused({}), IsEmpty());
   EXPECT_THAT(refused({{"data.eval_path", "e.jsonl"}}), IsEmpty());
   EXPECT_THAT(refused({{"data.path", "a.h5"}, {"data.eval_path", "b.hdf5"}}), IsEmpty());
-  EXPECT_THAT(refused({{"data.path", "a.h5"}, {"prm.step_separator", "\\n"}}),
+  EXPECT_THAT(refused({{"data.path", "a.h5"}, {"prm.step_separator", "."}}),
               ElementsAre("E124 prm.step_separator"));
+  EXPECT_THAT(refused({{"data.path", "a.h5"}, {"prm.step_separator", "\\n"}}), IsEmpty());
   EXPECT_THAT(refused({{"data.path", "a.h5"}, {"data.eval_path", "e.jsonl"}}),
               ElementsAre("E124 data.eval_path"));
   EXPECT_THAT(refused({{"data.eval_path", "b.h5"}}), ElementsAre("E124 data.eval_path"));

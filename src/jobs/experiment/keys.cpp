@@ -146,7 +146,7 @@ ExperimentConfig read_experiment_config(const Config& config) {
   if (config.is("experiment.priority", "round")) keys.urgency = Urgency::round;
   keys.preferences = read_preferences(config);
   keys.retries = static_cast<int>(config.integer("experiment.retries"));
-  keys.gives_seed = config.is_given("run.seed");
+  keys.gives_seed = config.is_changed("run.seed");
   return keys;
 }
 

@@ -27,7 +27,7 @@ struct ExperimentConfig {
   Urgency urgency = Urgency::chain;                       // experiment.priority
   Preferences preferences;                                // experiment.preferences
   int retries = 0;                                        // experiment.retries
-  bool gives_seed = false;  // true: run.seed is given, and replaces the seed of every stage
+  bool gives_seed = false;  // true: run.seed is not 0, and replaces the seed of every stage
 };
 
 void add_experiment_keys(KeyTable& table);

@@ -100,7 +100,7 @@ namespace {
 
 void check_beams(const Config& config) {
   if (!config.is(kSearch, name_of(SearchKind::beam))) {
-    if (config.is_given(kWidth))
+    if (config.is_changed(kWidth))
       throw config.problem("E124", kWidth, "a width means nothing without beams",
                            "generate.search=beam");
     return;

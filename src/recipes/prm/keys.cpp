@@ -24,7 +24,7 @@ constexpr const char* kLineBreak = "\\n";  // means a line break in prm.step_sep
 /// data.path and data.eval_path are both result files, or both files with texts.
 void check_forms(const Config& config) {
   const bool has_trees = is_tree_file(input::read_row_options(config).path);
-  if (has_trees && config.is_given("prm.step_separator"))
+  if (has_trees && config.is_changed("prm.step_separator"))
     throw config.problem("E124", "prm.step_separator",
                          "`prm.step_separator` follows the steps of text rows, and data.path has "
                          "the tokens that a model drew",
@@ -128,7 +128,7 @@ bool learns_latents(const Config& config) {
 }
 
 void refuse_latent_keys(const Config& config) {
-  if (!config.is_given("prm.latent_hidden")) return;
+  if (!config.is_changed("prm.latent_hidden")) return;
   throw config.problem("E124", "prm.latent_hidden",
                        "`prm.latent_hidden` has no meaning for steps of texts",
                        "prm.input=latents");
