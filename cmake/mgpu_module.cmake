@@ -11,6 +11,10 @@ target_compile_options(mgpu_warnings INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>,$<BOOL:${MGPU_SANITIZE}>>:-Wno-maybe-uninitialized>
   $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wundef,-Werror>)
 
+# Modules that spend their time in libraries, kernels and other modules. They get -O1 instead of a
+# Release's -O3, which takes a third less time to compile.
+set(mgpu_calling_modules app config jobs look recipes report rows run)
+
 # mgpu_module(<name> SOURCES <file>... [USES <module or library>...] [OWN <library>...]
 #             [PRECOMPILED <kind>])
 #
@@ -29,6 +33,9 @@ function(mgpu_module name)
   target_compile_definitions(mgpu_${name} PRIVATE MGPU_CUDA=$<BOOL:${MGPU_CUDA}>
                              MGPU_CHECKED=$<BOOL:${MGPU_CHECKED}>)
   target_link_libraries(mgpu_${name} PUBLIC ${arg_USES} PRIVATE ${arg_OWN} mgpu_warnings)
+  if(name IN_LIST mgpu_calling_modules)
+    target_compile_options(mgpu_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   if(NOT arg_PRECOMPILED)
     set(arg_PRECOMPILED plain)
   endif()

@@ -108,9 +108,9 @@ sanitizers() {
     limited ctest --test-dir build-sanitize -j "$(at_a_time)" --output-on-failure -L '^(unit|mpi)$'
 }
 
-# at_a_time: prints how many tests run in parallel: one more than there are cores, up to 8. Tests
+# at_a_time: prints how many tests run in parallel: two more than there are cores, up to 8. Tests
 # with several ranks wait half of their time.
-at_a_time() { echo "$(($(nproc) < 7 ? $(nproc) + 1 : 8))"; }
+at_a_time() { echo "$(($(nproc) < 6 ? $(nproc) + 2 : 8))"; }
 
 run_ctest() {
   local code=0 times=$top/build/times.xml left_out=${other_labels[$tier]} words=()
