@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <cxxopts.hpp>
 
@@ -11,27 +12,18 @@
 #include <mgpu/base/utf8.hpp>
 #include <mgpu/config/nearest_name.hpp>
 
+#include "line_checks.hpp"
 #include "option_values.hpp"
+#include "unknown_words.hpp"
 #include "written_line.hpp"
 
 namespace mgpu::app {
 namespace {
 
 constexpr const char* kPositional = "arguments";
-// std::regex in cxxopts recurses for each character, so a long argument could overflow the stack.
-constexpr std::size_t kMaxArgumentBytes = 4095;
 
 bool is_yaml_name(std::string_view argument) {
   return argument == "-" || argument.ends_with(".yaml") || argument.ends_with(".yml");
-}
-
-std::string option_name_suggestion(const std::string& name) {
-  std::vector<std::string> names;
-  for (const OptionRow& row : option_rows()) {
-    if (name.size() > 2 && row.name.starts_with(name)) return std::string(row.name);
-    names.emplace_back(row.name);
-  }
-  return nearest_name(name, names);
 }
 
 class CommandLine {
@@ -40,9 +32,7 @@ public:
       : line_(argc, argv), table_(table) {}
 
   Options parse() {
-    refuse_long_arguments();
-    if (problems_.empty()) refuse_letters();
-    if (problems_.empty()) refuse_open_values();
+    problems_ = check_line(line_, table_);
     if (problems_.empty()) parse_with_cxxopts();
     if (problems_.empty()) check_positionals();
     if (!problems_.empty()) throw ConfigFailure(std::move(problems_), ExitCode::usage);
@@ -50,55 +40,6 @@ public:
   }
 
 private:
-  void refuse_long_arguments() {
-    for (std::size_t i = 1; i < line_.size(); ++i) {
-      if (line_[i].size() <= kMaxArgumentBytes) continue;
-      problems_.push_back(
-          {"E143",
-           "argument " + std::to_string(i) + " has " + std::to_string(line_[i].size()) +
-               " bytes, and " + std::to_string(kMaxArgumentBytes) + " are allowed",
-           Place{"command line"}, "",
-           "put long values into the configuration: " +
-               line_[i].substr(0, std::min<std::size_t>(line_[i].find('='), 40)) + " ..."});
-    }
-  }
-
-  /// Refuses an argument with one dash, such as "-gpus", if one of its letters is not an option.
-  /// cxxopts would read each letter as an option.
-  void refuse_letters() {
-    for (std::size_t i = 1; i < line_.size() && line_[i] != "--"; ++i) {
-      const std::string& text = line_[i];
-      const OptionRow* before = find_row(long_name(line_[i - 1]));
-      const bool is_value = before != nullptr && before->kind == OptionKind::value;
-      const bool has_letters = text.size() > 1 && text[0] == '-' && text[1] != '-' && !is_value;
-      const auto is_known = [](char letter) {
-        const auto rows = option_rows();
-        return std::any_of(rows.begin(), rows.end(),
-                           [&](const OptionRow& row) { return row.letter == letter; });
-      };
-      if (!has_letters || std::all_of(text.begin() + 1, text.end(), is_known)) continue;
-      refuse_option(text, i);
-    }
-  }
-
-  /// Refuses an option whose required value is missing, because cxxopts would take the next option
-  /// as the value.
-  void refuse_open_values() {
-    for (std::size_t i = 1; i < line_.size(); ++i) {
-      const OptionRow* row = find_row(long_name(line_[i]));
-      const bool takes_next = row != nullptr && row->kind == OptionKind::value &&
-                              line_[i].find('=') == std::string::npos;
-      if (!takes_next) continue;
-      const bool is_open = i + 1 == line_.size() || line_[i + 1].starts_with("--");
-      if (is_open) {
-        add("E143", "--" + std::string(row->name) + " needs a value", i,
-            "--" + std::string(row->name) + " " + std::string(row->argument));
-      } else {
-        ++i;
-      }
-    }
-  }
-
   static cxxopts::Options declare() {
     cxxopts::Options declared("mgpu_spmd");
     for (const OptionRow& row : option_rows()) {
@@ -125,7 +66,7 @@ private:
       const cxxopts::ParseResult result =
           declared.parse(static_cast<int>(argv.size()), argv.data());
       for (const std::string& unknown : result.unmatched())
-        refuse_option(unknown, line_.find(unknown));
+        problems_.push_back(unknown_option(line_, line_.find(unknown), unknown, table_));
       for (const cxxopts::KeyValue& argument : result.arguments())
         take(argument.key(), argument.value());
     } catch (const cxxopts::exceptions::exception& error) {
@@ -291,6 +232,18 @@ private:
       if (positionals_.empty() && first_setting_) refuse_settings(*first_setting_);
       return;
     }
+    const std::vector<std::size_t> files = find_files();
+    if (files.size() > 1) {
+      add("E141", "two configurations are given", files[1],
+          "--with " + line_[files[1]] + " lays it over " + line_[files[0]]);
+    }
+    if (!files.empty()) options_.config = line_.written(files[0]);
+    if (files.empty() && problems_.empty()) refuse_missing_file();
+  }
+
+  /// Returns the indices of the positional arguments that may be a file or a run directory, and
+  /// adds problems for the others.
+  std::vector<std::size_t> find_files() {
     std::vector<std::size_t> files;
     for (const std::size_t index : positionals_) {
       const std::string& text = line_[index];
@@ -302,29 +255,25 @@ private:
         add("E144", "\"" + text + "\" is neither the configuration nor KEY=VALUE", index,
             "did you mean --" + std::string(before->name) + "=" + text + "?");
       } else if (text.empty() || (!files.empty() && !is_yaml_name(text))) {
-        refuse_word(text, index);
+        problems_.push_back(unknown_word(line_, index));
       } else {
         files.push_back(index);
       }
     }
-    if (files.size() > 1) {
-      add("E141", "two configurations are given", files[1],
-          "--with " + line_[files[1]] + " lays it over " + line_[files[0]]);
-    }
-    if (!files.empty()) options_.config = line_.written(files[0]);
-    if (options_.action == Action::export_rows && files.empty() && problems_.empty()) {
-      problems_.push_back({"E141", "no run directory is given", Place{"command line"}, "",
-                           "--export jsonl outputs/NAME/latest"});
-    }
-    if (options_.action == Action::compare && files.empty() && problems_.empty()) {
-      problems_.push_back({"E141", "only one run directory is given", Place{"command line"}, "",
-                           "--compare outputs/BEFORE/latest outputs/AFTER/latest"});
-    }
-    const bool needs_config = options_.action == Action::run || options_.action == Action::plan ||
-                              (options_.action == Action::check && sets_keys_);
-    if (needs_config && files.empty() && problems_.empty()) {
-      problems_.push_back({"E141", "no configuration is given", Place{"command line"}, "",
-                           configuration_to_give()});
+    return files;
+  }
+
+  /// Adds a problem if the action needs a configuration or a run directory.
+  void refuse_missing_file() {
+    const Action action = options_.action;
+    if (action == Action::export_rows) {
+      add_missing("no run directory is given", "--export jsonl outputs/NAME/latest");
+    } else if (action == Action::compare) {
+      add_missing("only one run directory is given",
+                  "--compare outputs/BEFORE/latest outputs/AFTER/latest");
+    } else if (action == Action::run || action == Action::plan ||
+               (action == Action::check && sets_keys_)) {
+      add_missing("no configuration is given", configuration_to_give());
     }
   }
 
@@ -337,55 +286,8 @@ private:
     return "mpirun -np 2 ./mgpu_spmd conf/train/quickstart.yaml, or --help";
   }
 
-  void refuse_word(const std::string& text, std::size_t index) {
-    std::string name = text;
-    std::replace(name.begin(), name.end(), '_', '-');
-    const bool is_option = find_row(name) != nullptr;
-    const bool is_key = text.find('.') != std::string::npos;
-    std::string help = "write KEY=VALUE, or --help";
-    if (is_option) help = "did you mean --" + name + "?";
-    if (!is_option && is_key) help = "write " + text + "=VALUE, without blanks around the =";
-    if (text.find('=') != std::string::npos) help = "a key has letters, digits, _, - and dots";
-    add("E144", "\"" + text + "\" is neither the configuration nor KEY=VALUE", index,
-        std::move(help));
-  }
-
-  void refuse_option(const std::string& unknown, std::size_t index) {
-    // -gpus lacks the second dash of a long option.
-    const std::string name = long_name(unknown.starts_with("--") ? unknown : "-" + unknown);
-    add("E142", "unknown option " + unknown, index, help_for_option(name, index));
-  }
-
-  /// Returns the KEY=VALUE that an unknown option may mean, such as train.max_steps=10 for
-  /// --max_steps 10. `key` is the name of a key, or the last part of such a name. Several matches
-  /// are joined by " or ". Returns "" if no key matches.
-  std::string setting_for_option(const std::string& key, std::size_t index) const {
-    const std::string& argument = line_[index];
-    const std::size_t equals = argument.find('=');
-    std::string value = equals == std::string::npos ? "VALUE" : argument.substr(equals + 1);
-    const bool has_next = equals == std::string::npos && index + 1 < line_.size();
-    if (has_next && !line_[index + 1].starts_with("-") && !is_override(line_[index + 1]))
-      value = line_[index + 1];
-    std::string settings;
-    for (const KeySpec& spec : table_.keys())
-      if (spec.name == key || spec.name.ends_with("." + key))
-        settings += (settings.empty() ? "" : " or ") + spec.name + "=" + value;
-    return settings;
-  }
-
-  std::string help_for_option(const std::string& name, std::size_t index) const {
-    std::string key = name;
-    std::replace(key.begin(), key.end(), '-', '_');
-    if (name == "np" || name == "n") return "that is mpirun's: mpirun -np 2 ./mgpu_spmd ...";
-    if (name.starts_with("dry")) return "--plan shows the work, --check looks for mistakes first";
-    if (const ForeignName* foreign = table_.find_foreign(key)) return foreign->help;
-    const std::string nearest = option_name_suggestion(name);
-    const std::string setting = setting_for_option(key, index);
-    const std::string set_key = setting.empty() ? "" : "a key has no dashes: " + setting;
-    if (nearest.empty() && !set_key.empty()) return set_key;
-    if (!nearest.empty())
-      return "did you mean --" + nearest + "?" + (set_key.empty() ? "" : " Or " + set_key);
-    return "--help shows all options; a key is written without dashes: KEY=VALUE";
+  void add_missing(std::string sentence, std::string help) {
+    problems_.push_back({"E141", std::move(sentence), Place{"command line"}, "", std::move(help)});
   }
 
   void add(std::string code, std::string sentence, std::size_t index, std::string help) {

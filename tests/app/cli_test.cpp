@@ -253,6 +253,7 @@ TEST(CliTest, ValuesAreChecked) {
   EXPECT_THAT(refusal({"a.yaml", "--set", "max_steps"}), HasSubstr("--set needs KEY=VALUE"));
   EXPECT_THAT(refusal({"a.yaml", "--gpus"}), HasSubstr("--gpus needs a value"));
   EXPECT_THAT(refusal({"a.yaml", "--gpus", "--check"}), HasSubstr("--gpus needs a value"));
+  EXPECT_THAT(refusal({"a.yaml", "--", "--gpus"}), HasSubstr("\"--gpus\" is neither"));
   EXPECT_THAT(refusal({"a.yaml", "--check=yes"}), HasSubstr("E143"));
 }
 
