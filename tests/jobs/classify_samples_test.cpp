@@ -31,7 +31,7 @@ protected:
   }
 
   ClassifySample make(const std::string& json, const std::string& chat = "") const {
-    return ClassifySampleMaker(char_folder(chat), options_).make(row_of(json), "rows.jsonl");
+    return ClassifyEncoder(char_folder(chat), options_).encode(row_of(json), "rows.jsonl");
   }
 
   std::string code(const std::string& json) const {
@@ -51,7 +51,7 @@ protected:
     return text;
   }
 
-  ClassifySampleMaker::Options options_;
+  ClassifyEncoder::Options options_;
 };
 
 TEST_F(ClassifySamplesTest, ALabelFollowsThePromptBehindASpace) {
@@ -135,7 +135,7 @@ TEST_F(ClassifySamplesTest, ALabelMayBeANumber) {
 TEST_F(ClassifySamplesTest, WhatTheFileSaysOfARowStaysItsProblem) {
   input::Row row = row_of("{}");
   row.problem = "it is an empty line";
-  const auto sample = ClassifySampleMaker(char_folder(), options_).make(row, "rows.jsonl");
+  const auto sample = ClassifyEncoder(char_folder(), options_).encode(row, "rows.jsonl");
 
   EXPECT_EQ(sample.facts.status, RowStatus::bad_row);
   EXPECT_EQ(sample.facts.reason, "it is an empty line");

@@ -92,7 +92,7 @@ protected:
 
   std::vector<GivenLabel> run(const std::vector<ClassifySample>& samples, std::int64_t first = 0,
                               std::int64_t batch = 4) const {
-    return LabelScorer(model_, maker_, config_, strategy_, batch).run(samples, first);
+    return LabelScorer(model_, encoder_, config_, strategy_, batch).run(samples, first);
   }
 
   /// Returns the sum of the log-probabilities that the model gives to the tokens of `label` after
@@ -112,7 +112,7 @@ protected:
   const lm::LanguageModel model_ = lm::LanguageModel::open(made_.model());
   ClassifyConfig config_;
   PromptStrategy strategy_;
-  ClassifySampleMaker maker_{rows::test::char_folder(), {}};
+  ClassifyEncoder encoder_{rows::test::char_folder(), {}};
 };
 
 TEST_F(LabelScorerTest, ScoresAreTheLogProbsOfTheLabelsBehindThePrompt) {
@@ -184,7 +184,7 @@ TEST_F(LabelScorerTest, TheBatchIsThatOfAllDraws) {
   config_.generates = true;
   config_.on_unparsed = Unparsed::retry;
   strategy_.temperature = 1.0;
-  LabelScorer scorer(model_, maker_, config_, strategy_, 8);
+  LabelScorer scorer(model_, encoder_, config_, strategy_, 8);
   EXPECT_EQ(scorer.batch_size(), 8);
   scorer.set_batch_size(2);
   EXPECT_EQ(scorer.batch_size(), 2);

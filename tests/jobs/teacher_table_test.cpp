@@ -42,10 +42,10 @@ protected:
 
   std::vector<TeacherSample> samples(const Keys& keys = {}) const {
     const TeacherInputs inputs = this->inputs(keys);
-    SampleMaker maker = inputs.sample_maker();
+    TeacherEncoder encoder = inputs.encoder();
     std::vector<TeacherSample> samples;
     for (const input::Row& row : inputs.rows.read(0, inputs.rows.rows()))
-      samples.push_back(maker.make(row, "rows.jsonl"));
+      samples.push_back(encoder.encode(row, "rows.jsonl"));
     return samples;
   }
 

@@ -55,7 +55,7 @@ std::int64_t ClassifyInputs::max_length() const {
                                 std::min(config.length.max_length, model.max_positions - answer));
 }
 
-ClassifySampleMaker ClassifyInputs::sample_maker() const {
+ClassifyEncoder ClassifyInputs::encoder() const {
   std::optional<text::TextFolder> texts = rows::parse_tokenizer_files(text, folder, model.vocab);
   if (!texts) rows::refuse_absent_tokenizer(folder, "a row with a text");
   return {*std::move(texts),

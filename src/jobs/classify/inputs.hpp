@@ -34,7 +34,7 @@ struct ClassifyInputs : rows::ModelRows {
 
   /// Returns an object that turns these rows into prompts.
   /// Errors: Failure E603 (exit 66) when the model's folder has no tokenizer.
-  ClassifySampleMaker sample_maker() const;
+  ClassifyEncoder encoder() const;
 
   run::RowCounts counts() const { return {config.run.chunk_size, rows.rows()}; }
 

@@ -65,10 +65,10 @@ GivenLabel best_label(std::span<const std::vector<float>> log_probs, const Class
   return given;
 }
 
-LabelScorer::LabelScorer(const lm::LanguageModel& model, const ClassifySampleMaker& maker,
+LabelScorer::LabelScorer(const lm::LanguageModel& model, const ClassifyEncoder& encoder,
                          const ClassifyConfig& config, const PromptStrategy& strategy,
                          std::int64_t batch_size)
-    : maker_(maker), config_(config), parser_(config.labels) {
+    : encoder_(encoder), config_(config), parser_(config.labels) {
   const bool retries = config.generates && config.on_unparsed == Unparsed::retry;
   if (retries && strategy.temperature == 0.0) {
     throw Failure({"E124",
@@ -139,7 +139,7 @@ std::vector<std::size_t> LabelScorer::generate(std::span<const ClassifySample> s
 }
 
 GivenLabel LabelScorer::read(const lm::Completion& completion) const {
-  const text::Tokenizer& tokenizer = maker_.folder().tokenizer;
+  const text::Tokenizer& tokenizer = encoder_.folder().tokenizer;
   const auto decoded = [&](std::span<const std::int64_t> ids) {
     return tokenizer.decode(std::vector<text::TokenId>(ids.begin(), ids.end()), true);
   };

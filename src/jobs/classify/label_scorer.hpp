@@ -42,10 +42,10 @@ GivenLabel best_label(std::span<const std::vector<float>> log_probs, const Class
 /// rows of the same call of run().
 class LabelScorer {
 public:
-  /// Keeps references to `model` and `maker`, which must outlive this object.
+  /// Keeps references to `model` and `encoder`, which must outlive this object.
   /// Errors: Failure E124 (exit 78) when classify.on_unparsed=retry would repeat the same answer,
   ///         because answers are generated with temperature 0.
-  LabelScorer(const lm::LanguageModel& model, const ClassifySampleMaker& maker,
+  LabelScorer(const lm::LanguageModel& model, const ClassifyEncoder& encoder,
               const ClassifyConfig& config, const PromptStrategy& strategy,
               std::int64_t batch_size);
 
@@ -69,7 +69,7 @@ private:
                                     std::vector<GivenLabel>& given);
   GivenLabel read(const lm::Completion& completion) const;
 
-  const ClassifySampleMaker& maker_;
+  const ClassifyEncoder& encoder_;
   ClassifyConfig config_;
   AnswerParser parser_;
   /// One generator for each attempt to draw an answer of a row: three with

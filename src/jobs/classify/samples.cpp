@@ -50,12 +50,12 @@ JsonValue with_text(const JsonValue& row, const std::string& text) {
 
 }  // namespace
 
-ClassifySampleMaker::ClassifySampleMaker(text::TextFolder folder, Options options)
+ClassifyEncoder::ClassifyEncoder(text::TextFolder folder, Options options)
     : folder_(std::move(folder)), options_(std::move(options)) {
   if (!folder_.chat_template.empty()) chat_.emplace(folder_.chat_template);
 }
 
-ClassifySample ClassifySampleMaker::make(const input::Row& row, const fs::path& file) const {
+ClassifySample ClassifyEncoder::encode(const input::Row& row, const fs::path& file) const {
   ClassifySample sample;
   sample.facts.kept = options_.kept.values_of(row);
   sample.facts.reason = row.problem;
@@ -74,7 +74,7 @@ ClassifySample ClassifySampleMaker::make(const input::Row& row, const fs::path& 
   return sample;
 }
 
-void ClassifySampleMaker::fill(ClassifySample& sample, const JsonValue& row) const {
+void ClassifyEncoder::fill(ClassifySample& sample, const JsonValue& row) const {
   const std::string column = rows::name_in_file("text", options_.columns);
   sample.text = rows::text_of(row.find("text"), column.c_str());
   sample.group = shown_member(row, {"group", "target_group_norm", "target_group"});
@@ -86,7 +86,7 @@ void ClassifySampleMaker::fill(ClassifySample& sample, const JsonValue& row) con
   sample.truth = static_cast<std::int32_t>(labels.label_of(row, options_.columns));
 }
 
-std::string ClassifySampleMaker::prompt_of(const JsonValue& row) const {
+std::string ClassifyEncoder::prompt_of(const JsonValue& row) const {
   const PromptStrategy& strategy = options_.strategy;
   const std::string user = rows::fill_template(strategy.user_template, row, options_.columns);
   const std::string prefix = options_.config.generates ? "" : strategy.answer_prefix;
@@ -105,14 +105,14 @@ std::string ClassifySampleMaker::prompt_of(const JsonValue& row) const {
 
 /// Returns the token ids of a text. Special tokens are added unless a chat template already wrote
 /// them.
-std::vector<std::int64_t> ClassifySampleMaker::ids_of(const std::string& text) const {
+std::vector<std::int64_t> ClassifyEncoder::ids_of(const std::string& text) const {
   const std::vector<text::TokenId> ids = folder_.tokenizer.encode(text, !chat_.has_value());
   return {ids.begin(), ids.end()};
 }
 
 /// Sets `ids` and `continuations` of the sample. Returns the number of tokens of the prompt with
 /// the longest label. If answers are generated, returns the number of tokens of the prompt alone.
-std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue& row) const {
+std::int64_t ClassifyEncoder::fill_ids(ClassifySample& sample, const JsonValue& row) const {
   const std::string prompt = prompt_of(row);
   sample.ids = ids_of(prompt);
   sample.continuations.clear();
@@ -139,9 +139,9 @@ std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue
 ///   the row gets the status too_long.
 /// - drop: gives the row the status too_long.
 /// - error: throws.
-void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
-                              const fs::path& file) const {
-  const std::int64_t length = encode(sample, row.object);
+void ClassifyEncoder::fit(ClassifySample& sample, const input::Row& row,
+                          const fs::path& file) const {
+  const std::int64_t length = fill_ids(sample, row.object);
   if (length <= options_.max_length) return;
   sample.facts.reason = std::to_string(length) + " tokens, at most " +
                         std::to_string(options_.max_length) + " are allowed";
@@ -152,7 +152,7 @@ void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
   if (options_.config.length.too_long == rows::TooLong::truncate) {
     while (bad - good > 1) {
       const std::size_t middle = (good + bad) / 2;
-      const bool fits = encode(sample, with_text(row.object, first_bytes(sample.text, middle))) <=
+      const bool fits = fill_ids(sample, with_text(row.object, first_bytes(sample.text, middle))) <=
                         options_.max_length;
       (fits ? good : bad) = middle;
     }
@@ -164,7 +164,7 @@ void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
     sample.continuations.clear();
     return;
   }
-  encode(sample, with_text(row.object, kept));
+  fill_ids(sample, with_text(row.object, kept));
   sample.facts.status = rows::RowStatus::truncated;
 }
 

@@ -43,7 +43,7 @@ struct ClassifySample {
 /// Errors: Failure E531 (exit 65) with data.on_bad_row=stop for a row that cannot be used, and with
 ///         data.too_long=error for a row that is too long; E544 (not understood) or E546 (not in
 ///         this build) for the chat template.
-class ClassifySampleMaker {
+class ClassifyEncoder {
 public:
   struct Options {
     ClassifyConfig config;
@@ -55,9 +55,9 @@ public:
     rows::KeptColumns kept{};
   };
 
-  ClassifySampleMaker(text::TextFolder folder, Options options);
+  ClassifyEncoder(text::TextFolder folder, Options options);
 
-  ClassifySample make(const input::Row& row, const fs::path& file) const;
+  ClassifySample encode(const input::Row& row, const fs::path& file) const;
 
   const text::TextFolder& folder() const { return folder_; }
 
@@ -65,7 +65,7 @@ private:
   void fill(ClassifySample& sample, const formats::JsonValue& row) const;
   void fit(ClassifySample& sample, const input::Row& row, const fs::path& file) const;
   std::string prompt_of(const formats::JsonValue& row) const;
-  std::int64_t encode(ClassifySample& sample, const formats::JsonValue& row) const;
+  std::int64_t fill_ids(ClassifySample& sample, const formats::JsonValue& row) const;
   std::vector<std::int64_t> ids_of(const std::string& text) const;
 
   text::TextFolder folder_;

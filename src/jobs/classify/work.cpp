@@ -8,8 +8,8 @@ ClassifyWorker::ClassifyWorker(const run::RunContext& run, const ClassifyInputs&
                                const lm::ModelGroup& group, std::int64_t batch_size)
     : inputs_(inputs),
       group_(group),
-      maker_(inputs.sample_maker()),
-      labels_(group.model(), maker_, inputs.config, inputs.strategy, batch_size) {
+      encoder_(inputs.encoder()),
+      labels_(group.model(), encoder_, inputs.config, inputs.strategy, batch_size) {
   if (group.is_leader())
     latency_.emplace(run.directory.path(), run.directory.attempt(), run.topology.world().rank());
 }
@@ -17,7 +17,7 @@ ClassifyWorker::ClassifyWorker(const run::RunContext& run, const ClassifyInputs&
 std::vector<ClassifySample> ClassifyWorker::encode(std::int64_t first, std::int64_t count) {
   std::vector<ClassifySample> samples;
   for (const input::Row& row : inputs_.rows.read(first, count))
-    samples.push_back(maker_.make(row, inputs_.rows.path()));
+    samples.push_back(encoder_.encode(row, inputs_.rows.path()));
   return samples;
 }
 

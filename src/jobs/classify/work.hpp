@@ -43,7 +43,7 @@ public:
 private:
   const ClassifyInputs& inputs_;
   const lm::ModelGroup& group_;
-  ClassifySampleMaker maker_;
+  ClassifyEncoder encoder_;
   LabelScorer labels_;
   std::optional<LatencyFile> latency_;  // only on the leader of the group
 };

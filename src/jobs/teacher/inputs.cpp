@@ -24,7 +24,7 @@ std::int64_t TeacherInputs::max_length() const {
   return std::min(config.length.max_length, model.max_positions);
 }
 
-SampleMaker TeacherInputs::sample_maker() const {
+TeacherEncoder TeacherInputs::encoder() const {
   rows::RowEncoder encoder(rows::parse_tokenizer_files(text, folder, model.vocab),
                            {.vocab = model.vocab, .ends_texts = false, .folder = folder});
   return {std::move(encoder),

@@ -26,7 +26,7 @@ struct TeacherInputs : rows::ModelRows {
   /// model has learned positions, the result is at most the number of these positions.
   std::int64_t max_length() const;
 
-  SampleMaker sample_maker() const;
+  TeacherEncoder encoder() const;
 
   run::RowCounts counts() const { return {config.run.chunk_size, rows.rows()}; }
 

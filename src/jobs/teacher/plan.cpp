@@ -41,14 +41,14 @@ double token_bytes(const TeacherConfig& config, std::int64_t vocab) {
 /// Describes the number of rows, and the number of tokens of the first 1000 rows. Encodes these
 /// rows as a run does.
 /// Ranks: local; only rank 0 calls this function.
-/// Errors: those of SampleMaker::make().
+/// Errors: those of TeacherEncoder::encode().
 std::string rows_text(const TeacherInputs& inputs) {
   constexpr std::int64_t kEncodedRows = 1000;
   const std::int64_t count = std::min(inputs.rows.rows(), kEncodedRows);
-  SampleMaker maker = inputs.sample_maker();
+  TeacherEncoder encoder = inputs.encoder();
   std::int64_t tokens = 0;
   for (const input::Row& row : inputs.rows.read(0, count))
-    tokens += std::ssize(maker.make(row, inputs.rows.path()).text.ids);
+    tokens += std::ssize(encoder.encode(row, inputs.rows.path()).text.ids);
   return report::counted(inputs.rows.rows(), "row") + "; " +
          (count < inputs.rows.rows() ? "the first " + report::grouped(count) + " have " : "") +
          report::counted(tokens, "token");

@@ -5,10 +5,10 @@
 #include <mgpu/rows/row_problems.hpp>
 
 namespace mgpu::jobs {
-SampleMaker::SampleMaker(rows::RowEncoder encoder, Options options)
+TeacherEncoder::TeacherEncoder(rows::RowEncoder encoder, Options options)
     : encoder_(std::move(encoder)), options_(std::move(options)) {}
 
-TeacherSample SampleMaker::make(const input::Row& row, const fs::path& file) {
+TeacherSample TeacherEncoder::encode(const input::Row& row, const fs::path& file) {
   TeacherSample sample;
   sample.facts.kept = options_.kept.values_of(row);
   std::string& problem = sample.facts.reason;
@@ -29,7 +29,7 @@ TeacherSample SampleMaker::make(const input::Row& row, const fs::path& file) {
   return sample;
 }
 
-void SampleMaker::fit(TeacherSample& sample, const input::Row& row, const fs::path& file) const {
+void TeacherEncoder::fit(TeacherSample& sample, const input::Row& row, const fs::path& file) const {
   sample.all_tokens = std::ssize(sample.text.ids);
   if (sample.all_tokens <= options_.max_length) return;
   sample.facts.reason = std::to_string(sample.all_tokens) + " tokens, data.max_length is " +

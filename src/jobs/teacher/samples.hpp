@@ -19,12 +19,12 @@ struct TeacherSample {
   rows::RowFacts facts;
 };
 
-/// Makes samples from rows. Cuts or leaves out samples with more than Options::max_length tokens,
+/// Turns rows into samples. Cuts or leaves out samples with more than Options::max_length tokens,
 /// as data.too_long requires.
 ///
 /// Errors: Failure E531 (exit 65) with data.on_bad_row=stop for a row that cannot be used, and with
 ///         data.too_long=error for a row that is too long; those of RowEncoder.
-class SampleMaker {
+class TeacherEncoder {
 public:
   struct Options {
     std::int64_t max_length = 0;
@@ -34,8 +34,8 @@ public:
     rows::KeptColumns kept{};
   };
 
-  SampleMaker(rows::RowEncoder encoder, Options options);
-  TeacherSample make(const input::Row& row, const fs::path& file);
+  TeacherEncoder(rows::RowEncoder encoder, Options options);
+  TeacherSample encode(const input::Row& row, const fs::path& file);
 
 private:
   void fit(TeacherSample& sample, const input::Row& row, const fs::path& file) const;

@@ -8,13 +8,13 @@ TeacherWorker::TeacherWorker(const TeacherInputs& inputs, lm::ModelGroup& group,
                              std::int64_t batch_size)
     : inputs_(inputs),
       group_(group),
-      maker_(inputs.sample_maker()),
+      encoder_(inputs.encoder()),
       teacher_(group.model(), inputs.config, batch_size) {}
 
 std::vector<TeacherSample> TeacherWorker::encode(std::int64_t first, std::int64_t count) {
   std::vector<TeacherSample> samples;
   for (const input::Row& row : inputs_.rows.read(first, count))
-    samples.push_back(maker_.make(row, inputs_.rows.path()));
+    samples.push_back(encoder_.encode(row, inputs_.rows.path()));
   return samples;
 }
 

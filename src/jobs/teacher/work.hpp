@@ -42,7 +42,7 @@ public:
 private:
   const TeacherInputs& inputs_;
   lm::ModelGroup& group_;
-  SampleMaker maker_;
+  TeacherEncoder encoder_;
   TeacherModel teacher_;
   double waiting_s_ = 0.0;
 };
