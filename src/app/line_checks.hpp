@@ -9,15 +9,14 @@
 
 namespace mgpu::app {
 
-/// Checks a command line for what cxxopts would read in another way than the user means:
+/// Checks a command line for arguments that cxxopts cannot read, or would read in another way than
+/// the user means:
 /// - an argument of more than 4,095 bytes
-/// - an argument with one dash, such as "-gpus", of which cxxopts would read each letter as an
-/// option
-/// - an option whose required value is missing, so that cxxopts would take the next option as the
-///   value
+/// - an argument with one dash, such as "-gpus": cxxopts would read each letter as an option
+/// - an option without its required value: cxxopts would take the next option as the value
 ///
-/// Returns a problem (E142, E143) for each such argument. Arguments after "--" are not checked for
-/// options. `table` has the keys that the help may name.
+/// Returns the problems (E142, E143) of the first kind that occurs. Arguments after "--" are not
+/// checked for options. `table` has the keys that the help may name.
 std::vector<Problem> check_line(const WrittenLine& line, const KeyTable& table);
 
 }  // namespace mgpu::app

@@ -20,7 +20,7 @@ std::string option_name_suggestion(const std::string& name) {
 }
 
 /// Returns the value that the user gives to an unknown option: the text after its =, or the next
-/// argument. Returns "VALUE" if there is neither.
+/// argument if that is neither an option nor KEY=VALUE. Otherwise returns "VALUE".
 std::string value_of_option(const WrittenLine& line, std::size_t index) {
   const std::size_t equals = line[index].find('=');
   if (equals != std::string::npos) return line[index].substr(equals + 1);

@@ -11,7 +11,8 @@
 namespace mgpu::app {
 
 /// Returns the problem (E142) for an option that does not exist, such as "--max_steps" or "-gpus".
-/// `index` is its argument. The help names the option or the key of `table` that the user may mean.
+/// `unknown` is the option as cxxopts read it, and `line[index]` is its argument. The help names
+/// the option or the key of `table` that the user may mean.
 Problem unknown_option(const WrittenLine& line, std::size_t index, const std::string& unknown,
                        const KeyTable& table);
 

@@ -75,8 +75,8 @@ public:
   /// Returns whether a file or the command line sets the key.
   bool is_given(std::string_view name) const;
 
-  /// Returns whether the key is set to a value other than its default. Checks that refuse a key use
-  /// this, because the printed configuration of a run sets all keys.
+  /// Returns whether a file or the command line sets the key to a value other than its default.
+  /// Checks that refuse a key use this, because the printed configuration of a run sets all keys.
   bool is_changed(std::string_view name) const;
   const Place& place(std::string_view name) const;
 

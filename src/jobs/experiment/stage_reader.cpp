@@ -23,9 +23,8 @@ namespace fs = std::filesystem;
 Config with_shared_keys(const Config& config, const ExperimentConfig& keys) {
   Config shared = config;
   if (keys.gives_seed) shared = shared.with("run.seed", std::to_string(keys.run.seed));
-  if (!shared.is_given(
-          "run.deterministic"))  // so that results do not depend on the number of ranks
-    shared = shared.with("run.deterministic", "layout");
+  // Results then do not depend on the number of ranks.
+  if (!shared.is_given("run.deterministic")) shared = shared.with("run.deterministic", "layout");
   return shared;
 }
 

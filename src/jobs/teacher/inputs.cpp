@@ -25,9 +25,9 @@ std::int64_t TeacherInputs::max_length() const {
 }
 
 TeacherEncoder TeacherInputs::encoder() const {
-  rows::RowEncoder encoder(rows::parse_tokenizer_files(text, folder, model.vocab),
-                           {.vocab = model.vocab, .ends_texts = false, .folder = folder});
-  return {std::move(encoder),
+  rows::RowEncoder rows_encoder(rows::parse_tokenizer_files(text, folder, model.vocab),
+                                {.vocab = model.vocab, .ends_texts = false, .folder = folder});
+  return {std::move(rows_encoder),
           {.max_length = max_length(),
            .too_long = config.length.too_long,
            .may_be_bad = row_options.on_bad_row == input::BadRow::mark,

@@ -26,6 +26,7 @@ struct TeacherInputs : rows::ModelRows {
   /// model has learned positions, the result is at most the number of these positions.
   std::int64_t max_length() const;
 
+  /// Returns an object that turns these rows into samples.
   TeacherEncoder encoder() const;
 
   run::RowCounts counts() const { return {config.run.chunk_size, rows.rows()}; }

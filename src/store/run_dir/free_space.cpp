@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
 #include <mgpu/base/machine.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
 #include <mgpu/store/results/file_inspection.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>

@@ -12,7 +12,6 @@
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
-#include <mgpu/store/run_dir/store_config.hpp>
 
 #include "free_space.hpp"
 #include "host_facts.hpp"
