@@ -99,7 +99,7 @@ function(cudaemu_sanitized suffix)
     target_compile_options(${name} PRIVATE ${sanitizers})
     target_link_options(${name} PRIVATE ${sanitizers})
     target_link_libraries(${name} PRIVATE cudaemu_kernels${suffix} cudaemu${suffix} mgpu::kernels
-                          mgpu_test_options GTest::gtest_main)
+                          mgpu_plain_test_options GTest::gtest_main)
     add_dependencies(cudaemu_sanitized ${name})
     add_test(NAME ${name} COMMAND ${name})
     get_test_property(cudaemu_${test}_test ENVIRONMENT environment)

@@ -150,7 +150,7 @@ class Output(program.ProgramTest):
         self.assertIn("prm", recipes)
         jobs += [(train, (f"train.recipe={name}",)) for name in recipes]
         for config, more in jobs:
-            ended = self.start(1, *more, "--check", config=config).wait()
+            ended = self.start_command([program.PROGRAM, str(config), *more, "--check"]).wait()
             codes = set(re.findall(r"^error\[(E\d+)\]", ended.err, re.MULTILINE))
             self.assertLessEqual(codes, {"E114"}, f"{config} {more}: {ended.err}")
 
