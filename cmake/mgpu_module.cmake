@@ -12,7 +12,7 @@ target_compile_options(mgpu_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wundef,-Werror>)
 
 # These modules spend their time in libraries, kernels and other modules. A Release compiles them with
-# -O1, which takes a third less time than -O3.
+# -O1, because -O3 takes 1.4 times as long.
 set(mgpu_calling_modules app config jobs look recipes report rows run)
 
 # mgpu_module(<name> SOURCES <file>... [USES <module or library>...] [OWN <library>...]

@@ -141,8 +141,8 @@ class Output(program.ProgramTest):
         self.assertEqual(self.hashes(), golden)
 
     def test_a_configuration_with_all_defaults_lacks_only_paths(self):
-        """The printed configuration of a run sets all keys, too. Checks that need a path, such as
-        that of prm.step_separator, are those of unit tests."""
+        """The printed configuration of a run sets all keys, too. Unit tests have the checks that
+        need a path, such as that of prm.step_separator."""
         jobs = [(path, ()) for path in program.TOP.glob("conf/*/full.yaml")]
         train = program.TOP / "conf/train/full.yaml"
         recipes = sorted(path.name for path in (program.TOP / "src/recipes").iterdir()
