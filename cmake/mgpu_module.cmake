@@ -13,7 +13,7 @@ target_compile_options(mgpu_warnings INTERFACE
 
 # These modules spend their time in libraries, kernels and other modules. A Release compiles them with
 # -O1, because -O3 takes 1.4 times as long.
-set(mgpu_calling_modules app config jobs look recipes report rows run)
+set(mgpu_calling_modules ad app config datasets jobs lm look recipes report rewards rows run)
 
 # mgpu_module(<name> SOURCES <file>... [USES <module or library>...] [OWN <library>...]
 #             [PRECOMPILED <kind>])
