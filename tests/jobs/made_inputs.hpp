@@ -26,14 +26,24 @@ inline const lm::MadeModel kCharModel{.layers = 1,
                                       .kv_heads = 1,
                                       .vocab = static_cast<int>(rows::test::kVocab)};
 
-/// Makes a folder with such a model and its tokenizer, and a file of rows.
+/// Returns kCharModel with one output per token in place of probabilities. `kind` is the field of
+/// config.json that describes the output.
+inline lm::MadeModel token_scorer(const std::string& kind) {
+  lm::MadeModel model = kCharModel;
+  model.scores = 1;
+  model.more_config =
+      R"(, "architectures": ["LlamaForTokenClassification"], "num_labels": 1, )" + kind;
+  return model;
+}
+
+/// Makes a folder with a model, of kCharModel's tokens, and its tokenizer, and a file of rows.
 class MadeInputs {
 public:
   explicit MadeInputs(const std::string& rows = "{\"token_ids\": [1]}\n",
-                      const std::string& chat = "")
+                      const std::string& chat = "", const lm::MadeModel& model = kCharModel)
       : model_(folder_.path() / "model") {
     std::filesystem::create_directory(model_);
-    lm::make_folder(model_, kCharModel);
+    lm::make_folder(model_, model);
     write("model/tokenizer.json", rows::test::char_tokenizer());
     write("model/tokenizer_config.json", rows::test::char_files().tokenizer_config);
     if (!chat.empty()) write("model/chat_template.jinja", chat);

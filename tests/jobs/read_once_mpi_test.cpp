@@ -30,11 +30,12 @@ public:
 };
 
 /// Returns the keys that the job of this configuration parses: those of the job, of run.* and of
-/// log.*.
+/// log.*. Each stage of an experiment reads its own run.* and log.*, so these are left out.
 KeyTable keys_of_job(const Config& config) {
   KeyTable table;
   for (const AddKeys add_keys : job_of(config).keys)
     add_keys(table);
+  if (job_of(config).name == "experiment") return table;
   for (const char* name : {"run.seed", "run.chunk_size", "run.schedule", "run.worker_id",
                            "run.total_workers", "log.memory_every"})
     table.add(*config.table().find(name));
@@ -68,7 +69,8 @@ protected:
     EXPECT_GT(job->disk_bytes(), 0U);
     EXPECT_FALSE(job->plan(machine()).memory.empty());
     EXPECT_EQ(job->run(run.context()).exit, ExitCode::done);
-    job->merge(world_, {context.config, context.store, context.directory}, context.journal);
+    if (job_of(given).name != "experiment")  // its journals are those of its stages
+      job->merge(world_, {context.config, context.store, context.directory}, context.journal);
     std::vector<std::string> again;
     const KeyTable owned = keys_of_job(context.config);
     for (const auto& [name, count] : counts.all())
@@ -228,6 +230,40 @@ TEST_F(ReadOnceTest, GenerateWithAReference) {
                          {{"generate.max_new_tokens", "2"},
                           {"generate.reference", reference.model()},
                           {"reward.functions", "[match]"}}),
+              IsEmpty());
+}
+
+TEST_F(ReadOnceTest, GenerateWithAGuide) {
+  const MadeInputs guide("", "", test::token_scorer(R"("value_head": {"kind": "bernoulli"})"));
+  EXPECT_THAT(read_again("generate", R"({"prompt": "abc"})",
+                         {{"generate.max_new_tokens", "2"},
+                          {"generate.do_sample", "true"},
+                          {"generate.guide.path", guide.model()},
+                          {"generate.guide.eta", "0.5"}}),
+              IsEmpty());
+}
+
+TEST_F(ReadOnceTest, GenerateWithASearch) {
+  const MadeInputs judge("", "", test::token_scorer(R"("step_head": {"place": "last_token"})"));
+  EXPECT_THAT(read_again("generate", R"({"prompt": "abc"})",
+                         {{"generate.max_new_tokens", "4"},
+                          {"generate.do_sample", "true"},
+                          {"generate.num_samples", "4"},
+                          {"generate.search", "beam"},
+                          {"generate.reward.path", judge.model()},
+                          {"generate.reward.step_tokens", "2"},
+                          {"generate.reward.beam_width", "2"}}),
+              IsEmpty());
+}
+
+TEST_F(ReadOnceTest, Experiment) {
+  const MadeInputs inputs(R"({"prompt": "abc", "answer": "1"})");
+  std::ofstream(folder_.path() / "draw.yaml")
+      << "schema: 1\njob: generate\nmodel: {path: " << inputs.model().string()
+      << "}\ndata: {path: " << inputs.rows().string() << "}\ngenerate: {max_new_tokens: 2}\n";
+  EXPECT_THAT(read_again({{"job", "experiment"},
+                          {"experiment.folder", folder_.path()},
+                          {"experiment.stages", "[draw]"}}),
               IsEmpty());
 }
 

@@ -1,6 +1,8 @@
 #include "made_folder.hpp"
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <vector>
 
 #include <ATen/Context.h>
@@ -14,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/formats/safetensors.hpp>
+#include <mgpu/lm/training/model_head.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 #include <mgpu/tensor/tensor_view.hpp>
 
@@ -25,11 +28,17 @@ void make_folder(const fs::path& folder, const MadeModel& model) {
       << R"(, "intermediate_size": )" << model.inner << R"(, "num_hidden_layers": )" << model.layers
       << R"(, "num_attention_heads": )" << model.heads << R"(, "num_key_value_heads": )"
       << model.kv_heads << R"(, "vocab_size": )" << model.vocab << R"(, "tie_word_embeddings": )"
-      << (model.is_tied ? "true" : "false") << "}";
+      << (model.is_tied ? "true" : "false") << model.more_config << "}";
   at::manual_seed(7);
   std::vector<at::Tensor> kept;
   std::vector<formats::NamedTensor> tensors;
-  for (const tensor::ParameterSpec& spec : weight_specs(read_lm_config(folder))) {
+  std::vector<tensor::ParameterSpec> specs = weight_specs(read_lm_config(folder));
+  if (model.scores > 0) {
+    std::erase_if(specs, [](const auto& spec) { return spec.name == kHeadName; });
+    const ModelHead head{.outputs = model.scores, .has_bias = true};
+    std::ranges::move(head_specs(head, model.width), std::back_inserter(specs));
+  }
+  for (const tensor::ParameterSpec& spec : specs) {
     const double spread = spec.name == kHeadName ? model.head_spread : 0.2;
     kept.push_back(spec.shape.size() > 1 ? at::randn(spec.shape) * spread : at::ones(spec.shape));
     tensors.push_back({spec.name, spec.shape, tensor::view_of(kept.back())});

@@ -20,6 +20,8 @@ struct MadeModel {
   int vocab = 301;
   bool is_tied = false;
   double head_spread = 0.2;  // standard deviation of the head, which makes distributions sharp
+  int scores = 0;  // outputs of a head `score` in place of the vocabulary's; 0: no such head
+  std::string more_config{};  // more fields of config.json, each after a comma
 };
 
 /// Writes `folder`/config.json and model.safetensors. Equal `model` gives equal weights.

@@ -202,18 +202,21 @@ void refuse_stage(const fs::path& file, std::string sentence, std::string help) 
       {"E124", ExitCode::config, std::move(sentence), {"  --> " + file.string()}, std::move(help)});
 }
 
-void require_names(const Config& config, const std::vector<Stage>& stages) {
+void require_names(const ExperimentConfig& keys, const Config& config,
+                   const std::vector<Stage>& stages) {
   std::vector<std::string> files;
   for (const Stage& stage : stages)
     files.push_back(stage.file_name);
-  const auto require = [&](const char* key, const std::vector<std::string>& names) {
-    for (const std::string& name : names)
-      if (std::ranges::find(files, name) == files.end()) refuse_name(config, key, name, files);
+  const auto require = [&](const char* key, const std::string& name) {
+    if (std::ranges::find(files, name) == files.end()) refuse_name(config, key, name, files);
   };
-  require("experiment.after", config.texts("experiment.after"));
-  for (const std::string& names : config.values("experiment.after"))
-    require("experiment.after", words_of(names));
-  require("experiment.ranks", config.texts("experiment.ranks"));
+  for (const auto& [waiting, before] : keys.after) {
+    require("experiment.after", waiting);
+    for (const std::string& name : before)
+      require("experiment.after", name);
+  }
+  for (const auto& [wishing, ranks] : keys.ranks)
+    require("experiment.ranks", wishing);
 }
 
 void find_order(const ExperimentConfig& keys, StageGraph& graph) {

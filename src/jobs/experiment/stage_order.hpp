@@ -14,9 +14,10 @@ namespace mgpu::jobs {
                                std::string help);
 
 /// Refuses a name in experiment.after or experiment.ranks that is not Stage::file_name of a stage.
-/// `config` is the configuration of the experiment.
+/// `keys` and `config` are those of the experiment.
 /// Errors: Failure E107 (exit 78).
-void require_names(const Config& config, const std::vector<Stage>& stages);
+void require_names(const ExperimentConfig& keys, const Config& config,
+                   const std::vector<Stage>& stages);
 
 /// Sets Stage::inputs and Stage::exports of the stages. Adds to Stage::after of each stage all
 /// stages for which it must wait.

@@ -83,7 +83,7 @@ StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
   }
   graph.stages = reader.take_stages();
   files.agree([&] {
-    require_names(config, graph.stages);
+    require_names(keys, config, graph.stages);
     find_order(keys, graph);
     set_preferences(keys.preferences, graph);
   });
