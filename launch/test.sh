@@ -69,16 +69,26 @@ scripts() {
     xargs -0 -n 5 -P "$(nproc)" shellcheck -x
 }
 
-# Compares the goldens with the original libraries, several at a time. ctest compares our results
-# with the goldens.
+# goldens_sum: prints a checksum of all that the comparison of goldens depends on
+goldens_sum() {
+  git ls-files -z launch/requirements-\*.txt tests/oracle tests/text '*goldens*' |
+    xargs -0 cat "$deps/llama.cpp/version" | cksum
+}
+
+# Compares the goldens with the original libraries, several at a time. With --all it does nothing if
+# nothing has changed since the last comparison. ctest compares our results with the goldens.
 goldens() {
-  local shipped=$deps/llama.cpp/models/templates
+  local shipped=$deps/llama.cpp/models/templates stamp=$top/build/goldens.stamp
   if [[ ! -d $shipped ]]; then
     echo "not compared: chat templates, which the set-up could not fetch"
     return 1
   fi
+  if [[ $tier == all && $(cat "$stamp" 2>/dev/null) == "$(goldens_sum)" ]]; then
+    echo 'unchanged since the last comparison'
+    return 0
+  fi
   limited xargs -P "$(nproc)" -I '{}' \
-    sh -c 'python tests/oracle/{} --check || { echo "failed: {}"; exit 1; }' <<END
+    sh -c 'python tests/oracle/{} --check || { echo "failed: {}"; exit 1; }' <<END || return 1
 tokenizer_goldens.py tests/text/goldens
 text_folder_goldens.py tests/text
 language_models.py tests/lm/goldens
@@ -90,6 +100,7 @@ value_goldens.py
 answer_goldens.py tests/datasets/goldens/answers.tsv
 chat_template_goldens.py tests/text $shipped
 END
+  goldens_sum >"$stamp"
 }
 
 # Checks that transformers opens the model folders that ctest left.

@@ -1,17 +1,28 @@
+#include <filesystem>
 #include <limits>
 #include <regex>
 #include <set>
+#include <string>
 
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
 
+#include <mgpu/app/load_config.hpp>
 #include <mgpu/app/print_info.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/config/config_reader.hpp>
+#include <mgpu/jobs/job.hpp>
+#include <mgpu/recipes/recipe.hpp>
+
+#include "app/run_keys.hpp"
+#include "support/project_folder.hpp"
 
 namespace mgpu::app {
 namespace {
+
+using testing::Each;
+using testing::ElementsAre;
 
 TEST(ProgramKeysTest, KeysThatATranslationMentionsAreThere) {
   const std::regex quoted_key("`([a-z_]+\\.[a-z_]+)[`:]");
@@ -131,6 +142,40 @@ TEST(ProgramKeysTest, ExplainsFlatKeys) {
   }
   for (const char* name : {"num_workers", "test_batch_size"})
     EXPECT_THAT(explain(program_keys(), {}, name), testing::HasSubstr("accepted without effect"));
+}
+
+/// Returns the codes of the errors in the keys of a configuration.
+std::set<std::string> codes_of(const Options& options) {
+  const auto check = [](const Config& config) {
+    read_run_keys(config, [](const cluster::ClusterConfig&) { return 1; });
+  };
+  std::set<std::string> codes;
+  try {
+    load_config(options, program_keys(), FileProvider::alone(), check);
+  } catch (const Failure& failure) {
+    const std::string message = failure.what();
+    const std::regex code(R"(error\[(E\d+)\])");
+    for (std::sregex_iterator at(message.begin(), message.end(), code), end; at != end; ++at)
+      codes.insert((*at)[1]);
+  }
+  return codes;
+}
+
+// A run prints its configuration, which sets all keys, for the same run again. Other tests have the
+// checks that need a path, such as that of prm.step_separator.
+TEST(ProgramKeysTest, ConfigurationsWithAllDefaultsLackOnlyPaths) {
+  const std::filesystem::path conf = testing_support::project_folder() / "conf";
+  for (const jobs::JobSpec& job : jobs::jobs()) {
+    const std::string file = conf / job.name / "full.yaml";
+    EXPECT_THAT(codes_of({.config = file}), Each("E114")) << job.name;
+  }
+  EXPECT_THAT(codes_of({.config = conf / "generate/full.yaml"}), ElementsAre("E114"));
+  const std::string train = conf / "train/full.yaml";
+  for (const recipes::RecipeSpec& recipe : recipes::recipes()) {
+    const Options options{.config = train,
+                          .overrides = {{"train.recipe", std::string(recipe.name)}}};
+    EXPECT_THAT(codes_of(options), Each("E114")) << recipe.name;
+  }
 }
 
 }  // namespace

@@ -248,7 +248,8 @@ class Inference(BothWays):
                  "generate.num_samples=1")):
             with self.subTest(keys):
                 self.generate("mistral", f"generate.guide.path={guides[head]}",
-                              "generate.guide.eta=0.02", *keys, tolerance=5e-5)
+                              "generate.guide.eta=0.02", "generate.guide.top_k=8", *keys,
+                              tolerance=5e-5)
 
     def test_groups_of_two_ranks_draw_the_same_tokens(self):
         for parallel in ("pipeline", "tensor"):

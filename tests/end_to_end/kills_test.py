@@ -17,7 +17,6 @@ from collect_case import questions
 
 SEED = int(os.environ.get("MGPU_E2E_SEED", "1"))
 KILLS = int(os.environ.get("MGPU_E2E_KILLS", "3"))
-TRAINING_KILLS = max(KILLS, 5)  # of recipes grpo and value
 CONF = program.TOP / "conf"
 
 
@@ -137,10 +136,10 @@ class RandomKills(program.ProgramTest):
         self.kill_until(RUNS["ad"], KILLS, launcher)
 
     def test_grpo(self):
-        self.kill_until(RUNS["grpo"], TRAINING_KILLS, any_victims)
+        self.kill_until(RUNS["grpo"], KILLS, any_victims)
 
     def test_value(self):
-        self.kill_until(RUNS["value"], TRAINING_KILLS, any_victims)
+        self.kill_until(RUNS["value"], KILLS, any_victims)
 
     def collection(self, config, *keys):
         """Returns a run of job collect with 96 questions, on a model folder that this makes."""

@@ -140,20 +140,6 @@ class Output(program.ProgramTest):
         self.run_to(0, 2, config=again)
         self.assertEqual(self.hashes(), golden)
 
-    def test_a_configuration_with_all_defaults_lacks_only_paths(self):
-        """The printed configuration of a run sets all keys, too. Unit tests have the checks that
-        need a path, such as that of prm.step_separator."""
-        jobs = [(path, ()) for path in program.TOP.glob("conf/*/full.yaml")]
-        train = program.TOP / "conf/train/full.yaml"
-        recipes = sorted(path.name for path in (program.TOP / "src/recipes").iterdir()
-                         if path.is_dir() and path.name != "lm")
-        self.assertIn("prm", recipes)
-        jobs += [(train, (f"train.recipe={name}",)) for name in recipes]
-        for config, more in jobs:
-            ended = self.start_command([program.PROGRAM, str(config), *more, "--check"]).wait()
-            codes = set(re.findall(r"^error\[(E\d+)\]", ended.err, re.MULTILINE))
-            self.assertLessEqual(codes, {"E114"}, f"{config} {more}: {ended.err}")
-
     def test_h5py_and_pandas_open_results_in_three_lines(self):
         h5py, pandas = self.modules("h5py", "pandas")
         self.run_to(0, 2)

@@ -132,8 +132,8 @@ class StarGraphExperiment(ShippedExperiment):
             self.assertAlmostEqual(kl, best_kl(right, float(eta)) / 3, delta=0.03)
 
     def test_a_short_one_follows_the_closed_form(self):
-        self.change("experiment/star_graph", start={"max_steps: 1000": "max_steps: 300"},
-                    reference={"max_steps: 1500": "max_steps: 700"},
+        self.change("experiment/star_graph", start={"max_steps: 1000": "max_steps: 250"},
+                    reference={"max_steps: 1500": "max_steps: 450"},
                     rollouts={"max_samples: 40000": "max_samples: 10000"},
                     evaluation={"split: test": "split: test, max_samples: 2000"},
                     value={"max_steps: 800": "max_steps: 300"})
