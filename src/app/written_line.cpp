@@ -29,15 +29,16 @@ std::size_t WrittenLine::find(const std::string& argument) const {
 
 std::size_t WrittenLine::take_option(const OptionRow& row, const std::string& value) {
   const std::string name = "--" + std::string(row.name);
+  const auto has_letter = [&](const std::string& argument) {
+    return row.letter != 0 && argument.size() > 1 && argument[0] == '-' && argument[1] != '-' &&
+           argument.find(row.letter) != std::string::npos;
+  };
   const auto is_it = [&](const std::string& argument) {
-    const bool is_short = row.letter != 0 && argument.size() > 1 && argument[0] == '-' &&
-                          argument[1] != '-' && argument.find(row.letter) != std::string::npos;
-    return argument == name || argument.starts_with(name + "=") || is_short;
+    return argument == name || argument.starts_with(name + "=") || has_letter(argument);
   };
   // Several one-letter options may share an argument (-qv). So if the argument that was taken last
-  // contains `row.letter`, the search starts at that argument.
-  const std::size_t from =
-      next_ > 1 && is_it(arguments_[next_ - 1]) && row.letter != 0 ? next_ - 1 : next_;
+  // has this letter, the search starts at that argument.
+  const std::size_t from = next_ > 1 && has_letter(arguments_[next_ - 1]) ? next_ - 1 : next_;
   const auto found =
       std::find_if(arguments_.begin() + static_cast<std::ptrdiff_t>(from), arguments_.end(), is_it);
   const auto index = static_cast<std::size_t>(found - arguments_.begin());

@@ -33,7 +33,7 @@ FdHandle open_regular(const fs::path& path) {
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) fail_read(path, errno);
   if (S_ISDIR(info.st_mode)) fail_read(path, EISDIR);
-  if (!S_ISREG(info.st_mode)) fail_read(path, "it is no regular file", ExitCode::no_input);
+  if (!S_ISREG(info.st_mode)) fail_read(path, "it is not a regular file", ExitCode::no_input);
   return fd;
 }
 

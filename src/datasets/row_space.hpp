@@ -33,16 +33,16 @@ private:
   std::size_t made_ = 0;
 };
 
-/// Rows in a random order. Each row is made from the same list of choices. The choices at
-/// the front of the list are "counted", as long as their values have at most 2^62 combinations.
-/// Each combination of the counted values has one row.
+/// The rows of a data set, in a random order. A row results from choices, each of which has one of
+/// n values. The first choices are "counted": as many as have at most 2^62 combinations of values.
+/// Each of these combinations has exactly one row. Later choices are random.
 class RowSpace {
 public:
   /// `choices` lists how many values each choice has, in order. An element of 0 stands for too many
   /// values to be counted. The choice with this element and all later choices are not counted.
   RowSpace(const std::vector<std::uint64_t>& choices, std::uint64_t seed);
 
-  /// Returns the number of rows that differ in their counted choices.
+  /// Returns the number of rows: one for each combination of values of the counted choices.
   std::uint64_t size() const { return size_; }
 
   /// Returns the choices of row `index` < size(). Each `salt` gives a different random order of the

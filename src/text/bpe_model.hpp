@@ -46,8 +46,12 @@ public:
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
   /// Appends the tokens of a piece to `ids`. The piece must be valid UTF-8 and not empty.
-  /// Errors: Failure E543 for a character without a token, if `unk_token` of the options is not in
-  ///         the vocabulary. If `unk_token` is missing or null, such characters are dropped.
+  /// With `byte_fallback`, a character without a token becomes the tokens of its bytes. If it has
+  /// no such tokens either, it becomes `unk_token`. It is dropped if `unk_token` is missing or
+  /// null.
+  ///
+  /// Errors: Failure E543 for a character that would become an `unk_token` that is not in the
+  ///         vocabulary
   void encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& ids) const;
 
 private:

@@ -86,8 +86,8 @@ TEST_F(FileIoTest, SaysWhatAPathIsThatIsNoFile) {
   EXPECT_EQ(missing_file(file), "there is no such file: " + file.string());
   write_file_durably(file, "text", "file");
   EXPECT_EQ(missing_file(file), std::nullopt);
-  EXPECT_EQ(missing_file("/dev/null"), "this is no regular file: /dev/null");
-  EXPECT_EQ(missing_file(folder_), "this is no regular file: " + folder_.string());
+  EXPECT_EQ(missing_file("/dev/null"), "this is not a regular file: /dev/null");
+  EXPECT_EQ(missing_file(folder_), "this is not a regular file: " + folder_.string());
 }
 
 }  // namespace

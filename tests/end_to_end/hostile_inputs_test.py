@@ -113,7 +113,7 @@ class Hostile(GenerateCase):
         pipe = self.folder / "pipe.jinja"
         os.mkfifo(pipe)
         self.expect_refused(66, ["pipe.jinja", "no regular file"], f"data.chat_template={pipe}")
-        self.expect_refused(66, ["this is no regular file: /dev/null"], "data.path=/dev/null")
+        self.expect_refused(66, ["this is not a regular file: /dev/null"], "data.path=/dev/null")
         ended = self.run_program(1, config=pipe)
         self.assertEqual(ended.code, 66, ended.err)
         self.assertIn("no process writes into this pipe", ended.err)

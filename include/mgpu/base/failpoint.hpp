@@ -25,7 +25,7 @@ struct FailpointAction {
 /// Errors: Error when MGPU_FAILPOINT is set without MGPU_TESTING=1, or cannot be parsed.
 FailpointAction failpoint(std::string_view place);
 
-/// Returns whether MGPU_FAILPOINT is set. Check this before a call of failpoint() whose argument is
+/// Returns whether MGPU_FAILPOINT is set. Check this before a call to failpoint() whose argument is
 /// costly to build.
 /// Errors: those of failpoint().
 bool has_failpoints();

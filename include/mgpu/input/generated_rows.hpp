@@ -5,8 +5,8 @@
 
 namespace mgpu::input {
 
-/// Rows that the program generates instead of reading them from a file. Row i depends only on i, so
-/// all ranks can generate the same rows, in any order.
+/// Rows that do not come from a file of rows: the program generates them, or makes them from a
+/// result file. Row i is the same on all ranks and in any order of calls.
 class GeneratedRows {
 public:
   GeneratedRows() = default;

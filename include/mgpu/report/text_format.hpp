@@ -12,8 +12,8 @@ namespace mgpu::report {
 /// Formats a string as printf does.
 [[gnu::format(printf, 1, 2)]] std::string text_of(const char* format, ...);
 
-/// Formats a time as "0:52:50"; 24 hours and more are not split into days. A negative or not finite
-/// time gives "-".
+/// Formats a time as "0:52:50". A time above a day is shown in hours, as "30:00:00". A time that is
+/// negative or not finite gives "-".
 std::string h_mm_ss(double seconds);
 
 /// Formats a time as "52:50", or "1:30:00" from one hour on. With `tenths`, times below ten minutes

@@ -28,8 +28,8 @@ struct ParameterSpan {
   std::int64_t count = 0;
 };
 
-/// Returns the number of elements, gaps included, of each of the two buffers of a ParameterArena
-/// with these parameters. Allocates nothing.
+/// Returns the number of elements, gaps included, of the buffer of weights of a ParameterArena with
+/// these parameters. The buffer of gradients has the same size if there is one. Allocates nothing.
 std::int64_t arena_size(const std::vector<ParameterSpec>& specs);
 
 /// Holds all weights of a model in one flat buffer and their gradients in another, in the order of

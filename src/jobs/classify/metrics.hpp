@@ -52,7 +52,8 @@ struct LabelScores {
 /// no label lowers recall and F1, but not precision.
 LabelScores scores_of(const Confusion& confusion, std::size_t label);
 
-/// A group of rows is called fair if both of its error rates are below this value.
+/// The limit below which an error rate is fair. ErrorRates::is_fair() compares the two rates with
+/// it. The page compares their 95 % intervals.
 inline constexpr double kFairRate = 0.2;
 
 /// The error rates of one label, here called the positive label, against all other labels.
@@ -63,6 +64,7 @@ struct ErrorRates {
   /// Returns whether both error rates are below kFairRate. A rate that is not defined counts as 0.
   bool is_fair() const;
 };
+
 /// Returns the error rates of label `positive`.
 ErrorRates error_rates(const Confusion& confusion, std::size_t positive);
 

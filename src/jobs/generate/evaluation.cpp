@@ -21,7 +21,8 @@ double mean_of(std::span<const double> values) {
   return estimate_mean(values).mean;
 }
 
-/// Adds the mean of a column over the completions of each prompt.
+/// Adds `metric` to `evaluation`. Its value for a prompt is the mean of column `metric.key` over
+/// the prompt's completions.
 void add_mean(const store::ReadTable& rows, std::span<const RowRange> ranges, PromptMetric metric,
               Evaluation& evaluation) {
   const auto values = find_column(rows, metric.key)->values<double>();

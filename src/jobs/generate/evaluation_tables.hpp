@@ -9,8 +9,9 @@
 
 namespace mgpu::jobs {
 
-/// Returns the tables of an evaluation for results.h5: `evaluation` with the mean of each metric
-/// over all prompts and over each group, and `prompts` with the values of each prompt.
+/// Returns two tables for results.h5. Table `evaluation` has the mean of each metric over all
+/// prompts, and over the prompts with the same text in data.columns.group. Table `prompts` has the
+/// values of each prompt.
 std::vector<store::SmallTable> evaluation_tables(const Evaluation& evaluation);
 
 /// Returns the mean of each metric over all prompts, for the end table, summary.json and the page.

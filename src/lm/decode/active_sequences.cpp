@@ -1,4 +1,5 @@
-// Starts, extends and ends the completions and continuations of a GenerationBatch.
+// Starts, extends and ends the completions that a GenerationBatch draws, and the given
+// continuations whose tokens it scores (Prompt::continuations).
 #include <algorithm>
 #include <iterator>
 #include <utility>

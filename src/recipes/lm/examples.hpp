@@ -39,14 +39,13 @@ public:
 
   /// Adds the examples of a row to `examples`. A row with the member `text` that has more than
   /// seq_len tokens gives several examples.
-  /// Errors: JsonError if the row cannot be used; Failure E544 or E546 of the folder's chat
-  ///         template.
+  /// Errors: JsonError if the row cannot be used; the failures of rows::RowEncoder::encode()
   void add_row(const formats::JsonValue& row, lm::LmExamples& examples);
 
   /// Adds two examples: a row's prompt with the chosen completion, and with the rejected one.
   /// rows::RowEncoder::encode_pair() describes the members of the row.
   /// Errors: JsonError if the row cannot be used, or if an example has more than seq_len tokens or
-  ///         no token that is learned; Failure E544 or E546 of the folder's chat template.
+  ///         no token that is learned; the failures of rows::RowEncoder::encode()
   void add_pair(const formats::JsonValue& row, lm::LmExamples& examples);
 
   /// Adds an example that is a prompt without completion, so the loss counts none of its tokens.
@@ -54,7 +53,7 @@ public:
   /// the row has no right answer. `messages` is a JSON object, or "" if the row has no messages.
   /// rows::RowEncoder::encode_prompt() describes the members of the row.
   /// Errors: JsonError if the row cannot be used, or if the prompt with `room` more tokens exceeds
-  ///         seq_len tokens; Failure E544 or E546 of the folder's chat template.
+  ///         seq_len tokens; the failures of rows::RowEncoder::encode()
   void add_prompt(const formats::JsonValue& row, std::int64_t room, lm::LmExamples& examples);
 
   /// Adds one example: a row's prompt with its completion, whose tokens the loss counts.

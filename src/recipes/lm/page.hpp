@@ -44,8 +44,9 @@ struct LmPlots {
   std::vector<ValueCurves> values;  // values with the same chart title are adjacent
 };
 
-/// Returns the distance D of each step, computed from the loss w CE + (1 - w) D and the
-/// cross-entropy CE. The curve is empty if the loss has no such parts.
+/// Returns the distance D between the distributions of the student and the teacher at each step.
+/// The loss is w CE + (1 - w) D, with w = LossMeaning::ce_weight and CE = LmPlots::cross_entropy.
+/// The curve is empty if ce_weight is unset.
 report::Curve distance_of(const LmPlots& plots);
 
 /// Returns "mean reward 0.9453 in the last 10 steps, 0.3516 in the first 10". Returns "" if

@@ -150,7 +150,7 @@ PositionedFile::PositionedFile(fs::path path) : path_(std::move(path)) {
   fd_.reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
   if (!fd_ || ::fstat(fd_.get(), &info) != 0) fail(errno, std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) fail(0, "it is no regular file");
+  if (!S_ISREG(info.st_mode)) fail(0, "it is not a regular file");
   size_ = static_cast<std::uint64_t>(info.st_size);
 }
 

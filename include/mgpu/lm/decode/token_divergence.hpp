@@ -21,15 +21,18 @@ struct ModelStates {
 };
 
 /// Returns KL(p || q) of each token, in nats. p and q are the distributions softmax(logits /
-/// temperature) of the two models. Before the division by the temperature, `offsets` are added to
-/// the candidates' logits of model p. The divergence is never negative. It is exactly 0 for a token
-/// if all logits of p, with the offsets, equal those of q. It is not finite if a model has logits
-/// that are not finite. The vocabulary heads are applied in blocks, so the logits [N, vocabulary]
-/// are never in memory. Sums are float64. On the CPU the bits of a token's result depend on its two
-/// states and its offsets only.
+/// temperature) of the two models. Before the division by the temperature, offsets.values[n, k] is
+/// added to p's logit of token offsets.ids[n, k], for row n; an id of -1 has no effect. The
+/// divergence is never negative. It is exactly 0 for a token if all logits of p, with the offsets,
+/// equal those of q. It is not finite if a logit is NaN or +infinity, or if q has a logit of
+/// -infinity where p has a finite one. The vocabulary heads are applied in blocks, so the whole
+/// matrix of logits [N, vocabulary] is never in memory. Sums are float64. On the CPU the bits of a
+/// token's result do not depend on the other tokens of the call.
 ///
 /// Shapes: ids and values of `offsets` [N, K], or undefined; returns [N] float64 on the host
-/// Memory: one block of logits of each model; on a GPU also float64 copies of both blocks
+/// Memory: one block of logits of each model, and with `offsets` a copy of p's; on a GPU also
+/// float64
+///         copies of both blocks
 /// Ranks:  collective over the ranks of tensor-parallel models
 /// Errors: ShapeError when the vocabularies, their parts on this rank or the numbers of tokens
 ///         differ.

@@ -50,8 +50,9 @@ std::string path_argument(std::string_view key, const std::filesystem::path& pat
 /// Returns argv quoted for a shell, without secrets.
 std::string command_line(const std::vector<std::string>& command);
 
-/// Returns an argument of the command line without secrets, so that it may be stored. In KEY=VALUE,
-/// *** replaces VALUE if KEY is the name of a secret. Other arguments are changed by redact().
+/// Returns `argument` with its secrets hidden, so that it may be stored. In KEY=VALUE, *** replaces
+/// VALUE if KEY is the name of a secret. In other arguments, redact() hides what is likely a
+/// secret.
 std::string redacted_argument(std::string_view argument);
 
 }  // namespace mgpu::store
