@@ -16,6 +16,7 @@
 #include <mgpu/recipes/recipe.hpp>
 
 #include "app/run_keys.hpp"
+#include "support/made_config.hpp"
 #include "support/project_folder.hpp"
 
 namespace mgpu::app {
@@ -142,6 +143,16 @@ TEST(ProgramKeysTest, ExplainsFlatKeys) {
   }
   for (const char* name : {"num_workers", "test_batch_size"})
     EXPECT_THAT(explain(program_keys(), {}, name), testing::HasSubstr("accepted without effect"));
+}
+
+TEST(ProgramKeysTest, CompressionIsALevelOrNone) {
+  const auto level_of = [](const std::string& compression) {
+    const testing_support::Keys keys = {{"job", "train"}, {"output.compression", compression}};
+    return store::read_store_config(testing_support::config_of(keys)).gzip;
+  };
+  EXPECT_EQ(level_of("none"), 0);
+  EXPECT_EQ(level_of("gzip:1"), 1);
+  EXPECT_EQ(level_of("gzip:9"), 9);
 }
 
 /// Returns the codes of the errors in the keys of a configuration.

@@ -138,10 +138,17 @@ TEST_F(RunDirectoryTest, AnExplicitFolderIsChecked) {
   EXPECT_EQ(failure_of(missing).exit, ExitCode::no_input);
 
   RunRequest latest = request();
+  latest.output = folder_.path() / "link";  // to the folder of outputs
   latest.resume = first.parent_path() / "latest";
+  if (world_.rank() == 0) fs::create_directory_symlink("outputs", latest.output);
+  world_.barrier();
   {
     RunDirectory directory(world_, latest);
     EXPECT_EQ(directory.attempt(), 2U);
+    if (world_.rank() == 0) fs::remove(first.parent_path() / "latest");
+    directory.point_latest();
+    world_.barrier();
+    EXPECT_EQ(fs::read_symlink(first.parent_path() / "latest"), first.filename());
     directory.finish(world_, ExitCode::incomplete);
   }
   world_.barrier();

@@ -15,9 +15,9 @@ inline constexpr auto kStoreErrors = std::to_array<ErrorPage>({
      "The file was written in another version's format, or by another program.",
      "Finish with the version that started the run, or start over with --resume=never. data.path "
      "must name a file of this program."},
-    {"E606", "file that cannot be taken over",
-     "A file of the run differs from what this run would have written.",
-     "Start over with --resume=never, or name the right run."},
+    {"E606", "file that differs from what was written",
+     "The program read a file again that it had just written, and got other bytes.",
+     "Check the disk, then start the same command again: nothing finished is lost."},
     {"E607", "run directory in use", "Another process holds the lock of the run directory.",
      "Wait for it, stop it, or start a second run with --resume=never."},
     {"E608", "run of another configuration",

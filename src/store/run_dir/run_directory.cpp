@@ -73,7 +73,8 @@ bool has_chunks(const fs::path& ledgers) noexcept {
 /// <output>/<name> of `request`.
 fs::path link_curves(const fs::path& folder, const RunRequest& request,
                      std::vector<std::string>& notes) {
-  if (folder.parent_path() != request.output / request.name) return {};
+  const fs::path place = fs::weakly_canonical(request.output / request.name);
+  if (fs::weakly_canonical(folder.parent_path()) != place) return {};
   const fs::path runs = fs::absolute(runs_folder(request.output));
   const fs::path link = runs / (request.name + "_" + folder.filename().string());
   point(link, (fs::absolute(folder) / "tb").lexically_relative(runs), notes);
@@ -124,7 +125,7 @@ void RunDirectory::discard() noexcept {
   remove_contested(path_);
   std::error_code ignored;
   fs::remove(tb_link_, ignored);
-  // remove() leaves folders that are not empty.
+  // The function remove() leaves folders that are not empty.
   for (const fs::path& folder :
        {tb_link_.parent_path(), path_.parent_path(), path_.parent_path().parent_path()})
     if (!folder.empty()) fs::remove(folder, ignored);

@@ -99,8 +99,8 @@ StoreConfig read_store_config(const Config& config) {
   store.output_folder = config.text("run.output");
   store.resume = config.text("run.resume");
   store.result_file = config.text("output.file");
-  if (!config.is("output.compression", "none"))
-    store.gzip = std::stoi(config.text("output.compression").substr(std::strlen("gzip:")));
+  const std::string compression = config.text("output.compression");
+  store.gzip = compression == "none" ? 0 : std::stoi(compression.substr(std::strlen("gzip:")));
   store.text = config.flag("output.text");
   store.max_failed = config.number("output.max_failed");
   store.sync_s = config.number("ledger.sync_s");
