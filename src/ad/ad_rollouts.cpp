@@ -112,7 +112,7 @@ std::unique_ptr<Context> make_context(const AdTransformer& model, const WindowRu
 
 /// Samples and returns one action per row. The action of a row uses random number `step` of its
 /// rollout's stream.
-/// Errors: Failure E704 if a row's logits give no distribution, see kernels::kNoAction.
+/// Errors: Failure E704 (exit 79) when a row of logits has NaN or +infinity, or only -infinity.
 std::vector<std::int64_t> sample(const at::Tensor& logits, std::span<const Rollout> runs,
                                  const RolloutSettings& settings, std::uint64_t step) {
   const at::Tensor host = tensor::read_back(logits.to(at::kFloat)).contiguous();

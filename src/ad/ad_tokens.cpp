@@ -15,7 +15,8 @@ constexpr double kInitStd = 0.02;  // standard deviation of initial weights, as 
 /// Returns how many rows of step_embed.weight belong to each field of a step. The fields are in the
 /// order of their rows.
 std::array<std::int64_t, 6> field_sizes(const AdTransformerConfig& config) {
-  return {config.grid, config.grid, config.num_actions + 1, 3, config.grid + 1, config.grid + 1};
+  return {config.grid,  config.grid,     config.num_actions + 1,
+          kStepRewards, config.grid + 1, config.grid + 1};
 }
 
 std::int64_t sum(const std::array<std::int64_t, 6>& sizes) {

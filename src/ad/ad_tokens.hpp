@@ -19,7 +19,8 @@ at::Tensor embed(const tensor::ParameterArena& arena, const AdTransformerConfig&
 
 /// Returns embeddings [B, T, D]. Row b has the embeddings of its transitions, then at index
 /// lengths[b] the embedding of `tokens.query`, then padding. Position embeddings are not added.
-/// Errors: ShapeError when the fields of `tokens` do not fit together.
+/// Errors: ShapeError when the shapes of `tokens` do not fit each other or `config`, or a length is
+///         outside 0 .. T-1.
 at::Tensor embed(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                  const TransitionTokens& tokens);
 

@@ -36,7 +36,8 @@ at::Tensor eager_attention(const at::Tensor& qkv, std::int64_t heads, const Drop
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Returns kernel arguments that point into the tensors. Shapes: out [B, T, D], log_sums [B, H, T]
+/// Returns kernel arguments that point into the tensors.
+/// Shapes: out [B, T, D], log_sums [B, H, T]
 kernels::CausalAttentionArgs args_of(const at::Tensor& qkv, std::int64_t heads,
                                      const at::Tensor& out, const at::Tensor& log_sums,
                                      const Dropout& dropout) {

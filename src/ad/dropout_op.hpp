@@ -27,7 +27,7 @@ struct Dropout {
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout* dropout);
 
 /// Computes dropout(x) for x [B, L, E], differentiable in x. Element e of line l uses random number
-/// l * pitch + e of its row, as in kernels::DropoutArgs.
+/// l * pitch + e of its row. `pitch` is a multiple of kernels::kDropoutRun.
 at::Tensor dropout_lines(const at::Tensor& x, std::int64_t pitch, const Dropout& dropout);
 
 /// Saves the arguments of a dropout in an autograd context, from which load_dropout() reads them in

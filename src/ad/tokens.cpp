@@ -42,6 +42,10 @@ TokenWriter::TokenWriter(const Environment& environment) : num_actions_(environm
 
 void TokenWriter::write(const StepBatch& out, std::size_t at, std::uint8_t state,
                         const Transition* previous) const {
+  if (previous != nullptr && previous->reward >= kStepRewards)
+    refuse("the environment gives a reward of " + std::to_string(previous->reward) +
+               ", and tokens of steps know the rewards 0, 1 and 2 only",
+           "model.tokens=transition");
   const Point here = points_[state];
   const Point landing = previous == nullptr ? here : points_[previous->landing];
   out.x[at] = here.x;

@@ -186,5 +186,14 @@ TEST_F(RolloutMemoryTest, RefusesStepsOutsideOfEpisodes) {
   EXPECT_THROW(memory.write(transitions.batch(), 0), Error);
 }
 
+TEST_F(RolloutMemoryTest, RefusesRewardsWithoutAStepToken) {
+  const TokenWriter writer(*room_);
+  StepArrays steps(1, kTokens);
+  const Transition most{.state = 40, .action = 0, .reward = 2, .landing = 40};
+  EXPECT_NO_THROW(writer.write(steps.batch(), 1, 40, &most));
+  const Transition more{.state = 40, .action = 0, .reward = 3, .landing = 40};
+  EXPECT_THROW(writer.write(steps.batch(), 1, 40, &more), Failure);
+}
+
 }  // namespace
 }  // namespace mgpu::ad

@@ -17,6 +17,7 @@ from tiny_run import TinyRun
 
 try:
     import h5py
+    from safetensors.numpy import load_file
 except ImportError:
     h5py = None
 
@@ -103,12 +104,16 @@ class Extension(TinyRun):
             self.assertEqual(file["metrics/eval/step"][:].tolist(), [3])  # split validation
 
     def test_agents_play_in_an_environment(self):
-        ended = self.run_job(1, "job=train", "data.env=corridor", "data.streams=1",
-                             "data.episodes=3", "train.max_steps=2", "train.global_batch_size=4",
-                             "model.tf_n_embd=16", "model.tf_n_layer=1", "model.tf_n_head=2",
-                             "model.tf_n_inner=16", "model.n_transit=16", "train.warmup_steps=0",
-                             "evaluate.runs=1", "evaluate.episodes=2")
-        self.assertIn("return", ended.out)
+        for tokens in ("step", "transition"):
+            ended = self.run_job(1, "job=train", "data.env=corridor", "data.streams=1",
+                                 "data.episodes=3", "train.max_steps=2",
+                                 "train.global_batch_size=4", f"model.tokens={tokens}",
+                                 "model.tf_n_embd=16", "model.tf_n_layer=1", "model.tf_n_head=2",
+                                 "model.tf_n_inner=16", "model.n_transit=16",
+                                 "train.warmup_steps=0", "evaluate.runs=1", "evaluate.episodes=2")
+            self.assertIn("return", ended.out)
+            weights = load_file(self.weights()[0] / "model.safetensors")
+            self.assertEqual(weights["head.bias"].shape, (2,))  # actions of the corridor
 
     def pairs(self, name, count, words=("yes", "no")):
         """Returns the path of a new file of pairs. `words`: the chosen completion, the rejected."""

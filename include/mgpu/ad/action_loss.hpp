@@ -13,8 +13,9 @@ struct ActionLoss {
   at::Tensor grad;  // [.., A] gradient of grad_scale * loss with respect to the logits
   at::Tensor raw;   // bytes on the device: the kernels::CrossEntropySums of the batch, then scratch
 
-  /// Returns the summed loss and the numbers of predictions and of correct predictions. Copies them
-  /// from `raw` to the host, and so waits for the device.
+  /// Returns the summed loss, the number of predictions, and the number of correct predictions.
+  /// Predictions with the target kernels::kIgnoreTarget are not counted. Copies the result from
+  /// `raw` to the host, and so waits for the device.
   kernels::CrossEntropySums sums() const;
 };
 

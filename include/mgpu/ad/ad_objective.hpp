@@ -17,8 +17,8 @@ struct AdObjectiveOptions {
 
 /// The training objective of Algorithm Distillation: the cross-entropy of the actions in learning
 /// histories, given the steps before each action. With TokenKind::step, the model predicts the
-/// actions of all steps of a window. With TokenKind::transition, it predicts only the action of the
-/// last step.
+/// actions of all steps of a window. With TokenKind::transition, it predicts only the action in the
+/// current state, which is the last token of a window.
 ///
 /// Source: Laskin et al. 2022, arXiv 2210.14215, equation 1.
 class AdObjective final : public train::Objective {

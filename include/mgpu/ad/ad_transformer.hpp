@@ -16,17 +16,17 @@ namespace mgpu::ad {
 /// Input of a model with TokenKind::step. The token of a step holds the current state and the
 /// previous transition.
 ///
-/// The first token of a window has no previous transition, so its action is A. The embedding tables
-/// also have rows for reward 2 and for landing coordinates G, but TokenWriter never writes these
-/// values. If a field of a token is out of range, the logits of this token are NaN. The logits of
-/// other tokens may then be NaN, too.
+/// The first token of a window has no previous transition, so its field `action` is A. The
+/// embedding tables also have rows for reward 2, which the environment `darkroom` never gives, and
+/// for landing coordinates G, which TokenWriter never writes. A field of a token that is out of
+/// range makes the logits of this token NaN, and may make the logits of other tokens NaN.
 ///
 /// Memory: on the model's device.
 struct StepTokens {
   at::Tensor x;          // [B, T] int64 column of the current cell, 0 .. G-1
   at::Tensor y;          // [B, T] int64 row of the current cell, 0 .. G-1
   at::Tensor action;     // [B, T] int64 previous action, 0 .. A-1; A at the first token
-  at::Tensor reward;     // [B, T] int64 previous reward, 0 or 1; 0 at the first token
+  at::Tensor reward;     // [B, T] int64 previous reward, 0 .. 2; 0 at the first token
   at::Tensor landing_x;  // [B, T] int64 column that the previous step reached; x at the first token
   at::Tensor landing_y;  // [B, T] int64 row that the previous step reached; y at the first token
 };
@@ -39,7 +39,7 @@ struct StepTokens {
 struct TransitionTokens {
   at::Tensor transitions;  // [B, T-1, 2 + A + 1 + 2] float: x and y of the state, one-hot
                            // action, reward, x and y of the next state
-  at::Tensor query;        // [B] int64 current state, G x + y
+  at::Tensor query;        // [B] int64 number of the current state, below G^2
   std::vector<std::int64_t> lengths;  // [B] 0 .. T-1
 };
 
@@ -93,8 +93,8 @@ public:
   /// Returns the logits of the action at each row's query, [B, A] in the parameters' dtype. If
   /// `dropout` is nullptr, nothing is dropped.
   ///
-  /// Errors: ShapeError when the model does not have TokenKind::transition, or the shapes of
-  ///         `tokens` or `dropout` are wrong.
+  /// Errors: ShapeError when the model does not have TokenKind::transition, the shapes of `tokens`
+  ///         or `dropout` are wrong, or a length is outside 0 .. T-1.
   at::Tensor forward(const TransitionTokens& tokens, const DropoutSamples* dropout = nullptr) const;
 
   KvCache make_cache(std::int64_t rows) const;
@@ -106,18 +106,19 @@ public:
   /// restarted. A row with count 0 does not change, and its logits are undefined. `tokens` has at
   /// least as many steps as the largest count. Further steps of a row are padding.
   ///
-  /// Errors: ShapeError when the model does not have TokenKind::step, when the shapes of
-  ///         `tokens` or `counts` are wrong, or when a row would exceed n_transit steps. The
-  ///         cache is then unchanged.
+  /// Errors: ShapeError when the model does not have TokenKind::step, when the shapes of `tokens`
+  ///         or `counts` are wrong, or when a row would exceed n_transit steps. A ShapeError leaves
+  ///         the cache unchanged.
   at::Tensor decode(KvCache& cache, const StepTokens& tokens,
                     const std::vector<std::int64_t>& counts) const;
 
   /// Appends transitions 0 .. lengths[b]-1 of row b of `tokens` to row b of the cache. Returns the
   /// logits [B, A] of the action at each row's query, `tokens.query`. The query is not cached.
   ///
-  /// Errors: ShapeError when the model does not have TokenKind::transition, or when the shapes of
-  ///         `tokens` are wrong. ShapeError also when the cached transitions, the new transitions
-  ///         and the query of a row exceed n_transit tokens. The cache is then unchanged.
+  /// Errors: ShapeError when the model does not have TokenKind::transition, when the shapes of
+  ///         `tokens` are wrong, or a length is outside 0 .. T-1. ShapeError also when the cached
+  ///         transitions, the new transitions and the query of a row exceed n_transit tokens. A
+  ///         ShapeError leaves the cache unchanged.
   at::Tensor decode(KvCache& cache, const TransitionTokens& tokens) const;
 
 private:

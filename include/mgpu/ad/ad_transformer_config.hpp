@@ -13,8 +13,8 @@ enum class AttentionKind : std::uint8_t {
   flash,  // this program's kernel; keeps only a few rows of attention probabilities at a time
 };
 
-/// The values of the keys model.* of recipe `ad`, which define its transformer. Callers set
-/// `compute`, `grid` and `num_actions`, which come from other keys and the environment.
+/// The values of the keys model.* of recipe `ad`, which define its transformer. read_ad_settings()
+/// sets `compute` from another key, and `grid` and `num_actions` from the environment.
 struct AdTransformerConfig {
   TokenKind tokens = TokenKind::step;
   AttentionKind attention = AttentionKind::flash;
@@ -24,7 +24,8 @@ struct AdTransformerConfig {
   std::int64_t n_head = 4;
   std::int64_t n_inner = 128;
   std::int64_t n_transit = 240;  // most tokens of a sequence, the current state included
-  double dropout = 0.1;          // probability to drop an attention weight or a sublayer output
+  double dropout = 0.1;          // probability to drop an attention weight, or an element of the
+                                 // output of a sublayer
   std::int64_t grid = 9;         // cells per side of the grid world
   std::int64_t num_actions = 5;
 

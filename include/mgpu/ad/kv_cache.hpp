@@ -35,10 +35,10 @@ public:
 
   /// Adds counts[b] to the length of row b.
   /// Errors: ShapeError when `counts` does not have one element per row, or a row would have more
-  ///         than T tokens; then no length changes.
+  ///         than T tokens. After an error, all lengths are unchanged.
   void grow(const std::vector<std::int64_t>& counts);
 
-  /// keys() and values() return the cached keys and values of one layer, [B, H, T + 1, C]. Tokens
+  /// These functions return the cached keys or values of one layer, [B, H, T + 1, C]. Tokens
   /// are at indices 0 to T - 1 of the third dimension. Padding tokens that do not fit into their
   /// row are written to index T, which is never read.
   const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }

@@ -46,11 +46,11 @@ public:
   /// first step after an episode was dropped or the context was cleared.
   bool continues() const { return continues_; }
 
-  /// Writes the num_past() past steps and the current state to row `row` of a batch, whose rows
-  /// have WindowRules::tokens elements. In a TransitionBatch the steps are tokens, the state is
+  /// Writes the num_past() past steps and the current state to row `row` of a batch, whose windows
+  /// have WindowRules::tokens tokens. In a TransitionBatch the steps are tokens, the state is
   /// `query`, and the tokens after the steps become 0. In a StepBatch the state is a token, too,
-  /// and elements after it do not change. The targets do not change. Errors: Error when `out` is
-  /// for the other token kind, or no episode is in progress.
+  /// and elements after it do not change. The targets do not change.
+  /// Errors: Error when `out` is for the other token kind, or no episode is in progress.
   void write(const StepBatch& out, std::size_t row) const;
   void write(const TransitionBatch& out, std::size_t row) const;
 

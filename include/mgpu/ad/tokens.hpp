@@ -63,6 +63,9 @@ struct TransitionBatch {
   std::int32_t* target = nullptr;  // [B], the action taken; nullptr if not known yet
 };
 
+/// Number of different rewards in a StepBatch, which are 0, 1 and 2.
+constexpr int kStepRewards = 3;
+
 /// Writes single tokens. Training and play both use this class, so the model sees the same tokens
 /// in both.
 class TokenWriter {
@@ -77,6 +80,7 @@ public:
   /// Writes the token for `state` to element `at` of each array of `out` except target. `previous`
   /// is the preceding step, which can be the last one of the previous episode. It is nullptr for
   /// the first token of a window.
+  /// Errors: Failure E131 (exit 78) when the reward of `previous` is kStepRewards or more.
   void write(const StepBatch& out, std::size_t at, std::uint8_t state,
              const Transition* previous) const;
 

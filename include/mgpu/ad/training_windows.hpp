@@ -45,7 +45,7 @@ public:
   const WindowRules& rules() const { return rules_; }
 
   /// Writes the item with ordinal ordinals[b] to row b of `out`.
-  /// Errors: Error when `out` is for another token kind than the rules.
+  /// Errors: Error when `out` is a batch for another TokenKind than that of rules().
   void fill(std::span<const std::uint64_t> ordinals, const StepBatch& out) const;
   void fill(std::span<const std::uint64_t> ordinals, const TransitionBatch& out) const;
 

@@ -28,7 +28,7 @@ bool is_sealed(const cluster::Group& world, const std::filesystem::path& path);
 ///
 /// Ranks:  collective over `world`.
 /// Errors: on all ranks: Failure E603 if the file is missing, E604 if it is damaged, E605 if it has
-///         no table of histories; Failure E521 if its histories are incomplete or do not fit the
+///         no table of histories. Failure E521 if its histories are incomplete or do not fit the
 ///         environment.
 ad::HistorySet read_histories(const cluster::Group& world, const std::filesystem::path& path,
                               const ad::Environment& environment);

@@ -16,8 +16,8 @@ namespace {
 using PerEpisode = AdPlots::PerEpisode;
 
 /// Describes a curve over the episodes of a context. `values` and `band` are the members of
-/// PerEpisode that have the values and the band of the curve. The curve of the early checkpoint has
-/// no band, because only means are kept for that checkpoint.
+/// PerEpisode that have the values and the band of the curve. The curve `early` has no band,
+/// because evaluations during training keep only means.
 struct EpisodeCurve {
   const char* name;
   const char* label;

@@ -26,7 +26,7 @@ struct AdPlots {
     Band late_band;
     std::string band;  // meaning of all bands: "95 % intervals of the mean over goals ..."
     std::int64_t late_step = 0;
-    std::vector<double> early;  // returns with the weights of an early checkpoint
+    std::vector<double> early;  // returns in the first evaluation during training
     std::int64_t early_step = 0;
     std::vector<double> source;  // returns of the algorithm whose histories were distilled
     Band source_band;
@@ -56,8 +56,9 @@ struct AdPlots {
   std::vector<Walk> walks;
 };
 
-/// Returns one sentence about the result. If the return hardly rose, the sentence says that the
-/// agent does not learn yet. With fewer than two episodes, returns report::plain_headline().
+/// Returns one sentence about the result. The return may rise from the first to the last episode by
+/// less than a quarter of what is possible. Then the sentence says that the agent does not yet
+/// learn inside its context. With fewer than two episodes, returns report::plain_headline().
 std::string ad_headline(const AdPlots& plots, const report::RunSummary& summary);
 
 /// Makes report.html of recipe ad and its part of summary.json.

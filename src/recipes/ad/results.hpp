@@ -34,14 +34,14 @@ AdPlots::Band band_of(const std::vector<EpisodeReturns>& by_task);
 std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories);
 
 /// Returns the request with which seal() writes results.h5. The file gets the groups /run,
-/// /metrics/train, /metrics/eval and /samples.
+/// /metrics/train, /metrics/eval, /samples and /arrays/samples.
 store::SealRequest results_request(const run::SealPlace& place, const FinalEvaluation& evaluation,
                                    const TrainCurves& curves, std::int64_t steps);
 
 /// Writes results.h5, then reads its table `samples` back. Returns the results of the evaluation.
 ///
 /// Ranks:  collective over the world.
-/// Errors: those of seal() and read_table().
+/// Errors: those of seal(), read_table() and read_lists(), on all ranks.
 EvaluationResult seal_results(run::RunContext& run, const ad::Environment& environment,
                               const FinalEvaluation& evaluation, const TrainCurves& curves,
                               std::int64_t steps);

@@ -1,5 +1,8 @@
 #include "settings.hpp"
 
+#include <algorithm>
+
+#include <mgpu/ad/environment.hpp>
 #include <mgpu/config/check_all.hpp>
 
 #include "evaluate.hpp"
@@ -21,6 +24,9 @@ AdSettings read_ad_settings(const Config& config) {
   settings.label_smoothing = config.number("train.label_smoothing");
   settings.loop.train.batch.fills_gpu = true;  // few large passes, because the models are small
   settings.model.compute = settings.loop.optimizer.mixed_precision;
+  const auto environment = ad::make_environment(settings.data.env, settings.data.env_split_seed);
+  settings.model.grid = std::max(environment->shape().width, environment->shape().height);
+  settings.model.num_actions = environment->num_actions();
   return settings;
 }
 

@@ -152,8 +152,8 @@ run::JobOutcome AdRecipe::run(run::RunContext& run) const {
     return outcome;
   }
 
-  // The task allocates memory, which may fail on some ranks only. run_together() then throws on all
-  // ranks.
+  // The task allocates memory, which may fail on some ranks only. If it fails on any rank,
+  // run_together() throws on all ranks.
   std::optional<AdTask> task;
   std::optional<Trainer> trainer_here;
   {
