@@ -26,7 +26,10 @@ std::optional<std::string> last_box(std::string_view text) {
   std::vector<std::size_t> open;
   std::optional<std::pair<std::size_t, std::size_t>> found;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 1 < text.size() && !is_letter(text[i + 1])) ++i;  // skips \{ and \}
+    if (text[i] == '\\' && i + 1 < text.size() && !is_letter(text[i + 1])) {
+      ++i;  // \{ and \} open and close nothing
+      continue;
+    }
     if (text[i] == '{') open.push_back(i + 1);
     if (text[i] != '}' || open.empty()) continue;
     const std::size_t begin = open.back();
@@ -37,8 +40,8 @@ std::optional<std::string> last_box(std::string_view text) {
   return std::string(text.substr(found->first, found->second - found->first));
 }
 
-/// Returns the text after the last `####` on its line; nullopt if there is no `####`, or only
-/// blanks follow it.
+/// Returns the text after the last `####` on its line; nullopt if there is no `####`, or if only
+/// blanks follow it on its line.
 std::optional<std::string> after_mark(std::string_view text) {
   const std::size_t mark = text.rfind(kMark);
   if (mark == std::string_view::npos) return std::nullopt;
@@ -57,7 +60,8 @@ bool can_precede(char before) {
 }
 
 /// Returns the length of the number that begins at `at`; 0 if no number begins there. A sign
-/// belongs to the number if no operand is before the sign.
+/// belongs to the number unless an operand is directly before the sign: 3-2 ends in 2, and 3 - 2
+/// ends in -2.
 std::size_t length_of_number(std::string_view text, std::size_t at) {
   const char before = at == 0 ? ' ' : text[at - 1];
   const char c = text[at];
@@ -79,7 +83,8 @@ std::optional<std::string> last_number(std::string_view text) {
   return std::string(found);
 }
 
-/// Returns the position of the first dollar sign at `from` or later that is not escaped.
+/// Returns the position of the first dollar sign at `from` or later that is not escaped; npos if no
+/// such sign follows.
 std::size_t next_dollar(std::string_view text, std::size_t from) {
   for (std::size_t i = from; i < text.size(); ++i) {
     if (text[i] == '\\') {

@@ -22,7 +22,7 @@ constexpr const char* kRepair = "repair or remove these rows";
 struct WordProblem {
   std::string question{};
   std::string solution{};  // the text before the last `####`
-  std::string answer{};    // stated_answer() of the file's `answer`, such as the text after `####`
+  std::string answer{};    // stated_answer() of the column `answer`, usually the text after `####`
 };
 
 using WordProblems = std::vector<WordProblem>;
@@ -30,7 +30,7 @@ using WordProblems = std::vector<WordProblem>;
 /// Reads a row, and splits its `answer` at the last `####`. Returns nullopt in these cases:
 ///
 /// - `question` or `answer` is missing, or is not a text.
-/// - `answer` has no `####`, or only blanks follow the last `####`.
+/// - `answer` has no `####`, or only blanks follow the last `####` on its line.
 std::optional<WordProblem> problem_in(const formats::JsonValue& row) {
   const formats::JsonValue* question = row.find("question");
   const formats::JsonValue* answer = row.find("answer");
@@ -39,8 +39,9 @@ std::optional<WordProblem> problem_in(const formats::JsonValue& row) {
     return std::nullopt;
   const std::string& text = *answer->text();
   const std::size_t mark = text.rfind("####");
-  if (mark == std::string::npos || text.find_first_not_of(" \t\r\n", mark + 4) == std::string::npos)
-    return std::nullopt;
+  if (mark == std::string::npos) return std::nullopt;
+  const std::size_t first = text.find_first_not_of(" \t", mark + 4);
+  if (first == std::string::npos || text[first] == '\r' || text[first] == '\n') return std::nullopt;
   WordProblem problem{*question->text(), text.substr(0, mark), stated_answer(text)};
   while (problem.solution.ends_with('\n') || problem.solution.ends_with('\r'))
     problem.solution.pop_back();

@@ -85,8 +85,8 @@ private:
   void interval() {
     const std::size_t end = rest_.find('}');
     const std::string_view inner = rest_.substr(1, end == rest_.npos ? 0 : end - 1);
-    const bool counts =
-        !inner.empty() && inner[0] != ',' && inner.find_first_not_of("0123456789,") == inner.npos;
+    const bool counts = !inner.empty() && inner[0] != ',' && inner.find(',') == inner.rfind(',') &&
+                        inner.find_first_not_of("0123456789,") == inner.npos;
     if (!counts) refuse("{");
     if (rest_.substr(end).starts_with("}+")) refuse(rest_.substr(0, end + 2));
     copy(end + 1);

@@ -17,6 +17,8 @@ TEST(AnswersTest, TheLastClosedBoxIsTheAnswer) {
 TEST(AnswersTest, WithoutABoxTheMarkedLineIsTheAnswer) {
   EXPECT_EQ(find_answer("1 + 1\n#### 2\n#### 1,234 \r\nand 5"), "1,234");
   EXPECT_EQ(find_answer("7\n####"), "7");
+  EXPECT_EQ(find_answer(R"(\boxed{\left\{ 1, 2 \right.})"), R"(\left\{ 1, 2 \right.)");
+  EXPECT_EQ(find_answer(R"(\boxed{1 \} 2})"), R"(1 \} 2)");
 }
 
 TEST(AnswersTest, OtherwiseTheLastNumberIsTheAnswer) {

@@ -149,6 +149,16 @@ TEST_F(ExperimentGraphTest, RowsOfAllRoundsAreJoined) {
                           "rollouts-a-r2"));
 }
 
+TEST_F(ExperimentGraphTest, PlaceholdersThatJoinDifferentRowsAreRefused) {
+  made_.write("value",
+              "schema: 1\njob: train\nmodel: {path: \"${stage.reference}/ckpt/last\"}\n"
+              "data: {path: \"${rounds.rollouts}/results.jsonl\",\n"
+              "       eval_path: \"${rounds.alone.rollouts}/results.jsonl\"}\n");
+  const ErrorReport report = report_of_failure([&] { made_.graph(kTwoRounds); });
+  EXPECT_EQ(report.code, "E124");
+  EXPECT_THAT(report.sentence, HasSubstr("join different stages"));
+}
+
 TEST_F(ExperimentGraphTest, TheRowsOfTheFirstRoundMayBeThoseOfAnotherStage) {
   made_.write("value",
               "schema: 1\njob: train\nmodel: {path: \"${stage.reference}/ckpt/last\"}\n"

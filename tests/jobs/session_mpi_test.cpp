@@ -67,6 +67,7 @@ protected:
                          {"data.path", rows},
                          {"run.seed", std::to_string(seed)},
                          {"run.chunk_size", "2"},
+                         {"run.schedule", "static"},  // the leader writes curves for its chunks
                          {"run.output", (folder_.path() / "outputs").string()},
                          {"generate.max_new_tokens", "6"},
                          {"generate.num_samples", "2"},

@@ -196,6 +196,23 @@ TEST_P(GeneratorTest, ContinuationsAreScoredAsOnePromptWith) {
   }
 }
 
+// RopeKind::dynamic rotates by the length of a sequence that exceeds the context of 32 tokens.
+TEST(DynamicRopeTest, ScoresOfLongContinuationsDoNotDependOnPassSizes) {
+  const auto model = LanguageModel::open(testing_support::lm_goldens() / "llama_dynamic");
+  const Ids ids(30, 5);
+  const std::vector<Ids> continuations = {{7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29}};
+  const Prompt prompt{0, ids, 1, continuations};
+  GenerationConfig config;
+  config.max_new_tokens = 0;
+  std::vector<std::vector<float>> scores;
+  for (const std::int64_t tokens : {256, 5, 2}) {
+    config.prefill_tokens = tokens;
+    scores.push_back(Generator(model, config).run({&prompt, 1})[0].continuation_log_probs[0]);
+  }
+  EXPECT_EQ(scores[1], scores[0]);
+  EXPECT_EQ(scores[2], scores[0]);
+}
+
 TEST_P(GeneratorTest, AnAlikeBeginningChangesNothing) {
   const std::vector<Ids> ids = make_alike(7);
   const std::vector<Prompt> prompts = as_prompts(ids, 2);

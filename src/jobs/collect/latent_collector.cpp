@@ -107,9 +107,7 @@ void LatentCollector::choose_parents(Growing& tree, std::size_t agent) {
   if (keys.prunes && agent == thinkers) {
     kept.resize(1);
   } else if (keys.prunes) {
-    const double progress = static_cast<double>(agent - 1) /
-                            static_cast<double>(std::max<std::size_t>(thinkers - 1, 1));
-    kept = prune(tree.scores, progress);
+    kept = prune(tree.scores, static_cast<double>(agent - 1) / static_cast<double>(thinkers - 1));
   }
   if (!is_last(agent))
     kept.resize(std::min(kept.size(), static_cast<std::size_t>(keys.num_parents)));
@@ -146,9 +144,9 @@ void LatentCollector::prompt(std::vector<Growing>& trees, std::size_t agent) {
   latents_.read_input();
 }
 
-/// Returns how many children (paths that continue them) the current paths should get in all from
-/// `agent`. The sum of shares_of() may be larger, because each path gets at least one child. It may
-/// be smaller, because collect.latent.branch_entropy may allow some paths only one child.
+/// Returns the number of paths that `agent` should make in all. Each of them is called a child of
+/// the current path that it continues. The sum of shares_of() may be smaller, because
+/// collect.latent.branch_entropy may allow each current path only one child.
 std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent) const {
   const bool has_noise = inputs_.keys.agents.diversity != Diversity::none;
   if (is_last(agent))
@@ -156,8 +154,9 @@ std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent
   return has_noise ? inputs_.keys.num_paths : 1;
 }
 
-/// Returns how many children each path gets. With collect.latent.branch_entropy, an agent between
-/// the first and the judger divides only paths whose mean entropy is above the value of that key.
+/// Returns the number of children of each current path. With collect.latent.branch_entropy, an
+/// agent between the first and the judger makes several children only of paths whose mean entropy
+/// is above the value of that key.
 std::vector<std::int64_t> LatentCollector::shares_of(const Growing& tree, std::size_t agent) const {
   const std::optional<double> limit = inputs_.keys.agents.branch_entropy;
   std::vector<bool> is_divided(tree.paths.size(), true);

@@ -199,10 +199,10 @@ std::string StageReader::previous_output(const std::string& file_name, Open& ope
   return output_of(file_name, values, open);
 }
 
-/// Returns the path that replaces ${rounds.NAME}: the folder kAllRounds (joined_rounds.hpp) in the
-/// output of stage NAME in the round of the open stage. Adds the stages of earlier rounds to
-/// Open::rounds. `names` is NAME, or FIRST.LATER for one stage in round 0 and another stage in
-/// later rounds.
+/// Returns the path that replaces ${rounds.`names`}: OUTPUT/kAllRounds, a folder that does not
+/// exist (joined_rounds.hpp). OUTPUT is the output of the named stage in the round of `open`.
+/// `names` is NAME, or FIRST.LATER if round 0 has stage FIRST and later rounds have stage LATER.
+/// Adds the stages of earlier rounds to Open::rounds.
 std::string StageReader::output_of_rounds(const std::string& names, Open& open) {
   const std::string first = names.substr(0, names.find('.'));
   const std::string later = names.substr(names.find('.') + 1);  // all of `names` if it has no dot
@@ -215,7 +215,13 @@ std::string StageReader::output_of_rounds(const std::string& names, Open& open) 
   }
   const std::size_t last = stages.back();
   std::erase(stages, last);  // all rounds share one stage if its file does not use the round
-  open.rounds[last] = std::move(stages);
+  const auto [known, is_new] = open.rounds.try_emplace(last, stages);
+  if (!is_new && known->second != stages)
+    refuse_stage(open.file,
+                 "`${rounds." + names +
+                     "}` and another placeholder join different stages "
+                     "of earlier rounds to the same stage",
+                 "use one of the two placeholders in both places");
   return unexpanded_path(stages_[last].output.string()) + "/" + kAllRounds;
 }
 

@@ -8,8 +8,8 @@
 
 namespace mgpu::lm {
 
-/// For each prompt whose prefill has ended, starts its completions, or the scoring of its
-/// continuations.
+/// For each prompt whose prefill has ended, starts as many of its completions as the batch and the
+/// free pages allow. If max_new_tokens is 0, starts to score the prompt's continuations instead.
 void GenerationBatch::activate_sequences() {
   for (Prefill& prefill : prefills_) {
     const Prompt& prompt = queue_.prompt(prefill.prompt);
@@ -26,8 +26,8 @@ void GenerationBatch::activate_sequences() {
   });
 }
 
-/// Starts the next completion of a prompt. Returns false if the batch is full or too few pages are
-/// free.
+/// Starts the next completion of a prompt. Returns false, and starts no completion, if the batch is
+/// full or too few pages are free.
 bool GenerationBatch::activate_sequence(Prefill& prefill) {
   const Prompt& prompt = queue_.prompt(prefill.prompt);
   if (std::ssize(active_) >= config_.batch_size) return false;
@@ -43,8 +43,8 @@ bool GenerationBatch::activate_sequence(Prefill& prefill) {
   return true;
 }
 
-/// Starts to score a prompt's continuations (Prompt::continuations), and drops the sequence of the
-/// prompt itself.
+/// Starts to score a prompt's continuations (Prompt::continuations), if it has any. Then drops the
+/// sequence of the prompt itself.
 void GenerationBatch::close(Prefill& prefill) {
   begin_continuations(prefill);
   session_.drop(prefill.sequence);
@@ -62,7 +62,9 @@ void GenerationBatch::begin_continuations(const Prefill& prefill) {
     request(ids.first(1), prefill.last, queue_.results[prefill.prompt].continuation_log_probs[i]);
     if (ids.size() == 1) continue;
     const std::int64_t sequence = session_.fork(prefill.sequence, prompt.sample);
-    session_.prefill(sequence, ids.first(ids.size() - 1), {.shows_all = true, .goes_first = true});
+    const std::int64_t length = size_of(prompt) + std::ssize(ids) - 1;
+    session_.prefill(sequence, ids.first(ids.size() - 1),
+                     {.length = length, .shows_all = true, .goes_first = true});
     continuations_.push_back({prefill.prompt, i, sequence});
     ++unfinished;
   }
@@ -95,8 +97,9 @@ std::vector<std::int64_t> GenerationBatch::active_sequences() const {
   return sequences;
 }
 
-/// Returns how many tokens each sequence draws before the host reads the drawn tokens; 1 if the
-/// host has to read each token.
+/// Returns how many tokens each sequence draws before the host reads the drawn tokens. The result
+/// is 1 if some prompt's completions have not all started, a continuation is being scored, there is
+/// a stop text, or DecodeSession::can_step_ahead() is false.
 std::int64_t GenerationBatch::steps_ahead() const {
   if (!prefills_.empty() || !continuations_.empty()) return 1;
   if (watch_.stop_text || !session_.can_step_ahead()) return 1;
