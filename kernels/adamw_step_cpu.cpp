@@ -5,7 +5,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "adamw_step_cpu.cpp"
-// foreach_target.h must come before all code that is compiled once per instruction set.
+// Highway requires foreach_target.h before all code that is compiled once per instruction set.
 // clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

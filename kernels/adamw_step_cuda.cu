@@ -7,7 +7,8 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// Returns whether weight decay applies to weight i.
+/// Returns whether weight decay applies to weight i. Runs (ranges) of weights with and without
+/// decay alternate.
 __device__ bool decays(const AdamwRuns& runs, std::size_t i) {
   std::size_t first = 0;  // the run of weight i is one of the runs first .. last
   std::size_t last = runs.count - 1;

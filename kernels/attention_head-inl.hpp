@@ -100,9 +100,8 @@ private:
   hwy::AlignedFreeUniquePtr<float[]> memory_;
 };
 
-/// Tells where one head of one sample lies in a tensor [B, T, parts, H, C] (the symbols of
-/// causal_attention.hpp). The tensor has 3 parts for queries, keys and values, or 1 part for
-/// outputs.
+/// The place of one head of one sample in a tensor [B, T, parts, H, C], for B samples of T tokens
+/// with H heads of width C. The tensor has 3 parts (queries, keys, values), or 1 part (outputs).
 struct HeadPlace {
   std::size_t offset;  // index of the first element of token 0
   std::size_t stride;  // distance between tokens, in elements
@@ -114,8 +113,8 @@ struct HeadPlace {
         stride(parts * args.heads * args.head_dim) {}
 };
 
-/// Prefetches the line of token t + 16. If token t + 16 does not exist, prefetches the last line.
-/// Lines are too far apart for the hardware prefetcher.
+/// Prefetches the start of the line of token t + 16, or of the last line if token t + 16 does not
+/// exist. Lines are too far apart for the hardware prefetcher.
 HWY_INLINE void prefetch(const HeadBuffers& b, const float* from, std::size_t stride,
                          std::size_t t) {
   constexpr std::size_t kAhead = 16;  // distance of the prefetch, in tokens

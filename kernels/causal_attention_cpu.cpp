@@ -11,7 +11,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "causal_attention_cpu.cpp"
-// foreach_target.h must come before all code that is compiled once per instruction set.
+// Highway requires foreach_target.h before all code that is compiled once per instruction set.
 // clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/contrib/math/math-inl.h>
@@ -50,8 +50,8 @@ float softmax_row(const HeadBuffers& b, std::size_t query, std::size_t keys, con
   return hn::GetLane(hn::SumOfLanes(d, sums));
 }
 
-/// Writes the dropout factors of a block of queries to b.factors. `first` is the block's first
-/// query.
+/// Writes the dropout factors of a block of queries to b.factors. Does nothing without dropout.
+/// `first` is the block's first query.
 void fill_factors(const CausalAttentionArgs& args, const HeadBuffers& b, std::size_t row,
                   std::size_t head, std::size_t first) {
   if (args.dropout.threshold == 0) return;

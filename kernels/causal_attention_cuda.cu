@@ -49,8 +49,8 @@ struct Place {
   }
 };
 
-/// Returns the offset of a token's line in a tensor [B, T, parts, H, C] (the symbols of
-/// causal_attention.hpp).
+/// Returns the offset of a token's line in a tensor [B, T, parts, H, C], for B samples of T tokens
+/// with H heads of width C.
 __device__ std::size_t offset(const CausalAttentionArgs& args, const Place& place,
                               std::size_t token, unsigned parts, unsigned part) {
   return (((place.row * args.tokens + token) * parts + part) * args.heads + place.head) *
@@ -106,8 +106,8 @@ __device__ void add(float factor, const float* x, float (&sum)[kDim]) {
     sum[c] += factor * x[c];
 }
 
-/// Returns a mask of 8 bits. Bit m tells whether dropout keeps key first_key + 16 m + lane for the
-/// query. first_key is a multiple of kDropoutRun, and `lane` is 0 to 15.
+/// Returns a mask of 8 bits. Bit m is 1 if dropout keeps key first_key + 16 m + lane for the query.
+/// The argument `first_key` is a multiple of kDropoutRun, and `lane` is 0 to 15.
 __device__ unsigned kept_bits(const CausalAttentionArgs& args, const Place& place,
                               std::size_t query, std::size_t first_key, unsigned lane) {
   if (args.dropout.threshold == 0) return 0xFF;
@@ -125,7 +125,7 @@ __device__ unsigned kept_bits(const CausalAttentionArgs& args, const Place& plac
 }
 
 /// Calls visit(key - first_key, kept) for each key of the tile that is not after the query, in a
-/// fixed order. `kept` tells whether dropout keeps the key.
+/// fixed order. `kept` is true if dropout keeps the key.
 template <class Visit>
 __device__ void visit_keys(const CausalAttentionArgs& args, const Place& place, std::size_t query,
                            std::size_t first_key, const Visit& visit) {

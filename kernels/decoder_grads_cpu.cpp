@@ -1,4 +1,5 @@
-// Each lane of a SIMD vector holds one element of a row. The last vector of a row is padded.
+// Each lane of a SIMD vector holds one element. The last vector of a row or array is padded. Only
+// the gradient of ActivationKind::gelu uses scalar code.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +21,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// Returns up to one vector of floats from memory; missing floats are 0.
+/// Returns the first `count` floats of `from` as a vector. If there are fewer than a vector holds,
+/// the other lanes are 0. If there are more, they are ignored.
 HWY_INLINE Vector load(const float* from, std::size_t count) {
   const Floats d;
   if (count >= hn::Lanes(d)) return hn::LoadU(d, from);

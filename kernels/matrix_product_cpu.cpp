@@ -12,7 +12,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "matrix_product_cpu.cpp"
-// foreach_target.h must come before all code that is compiled once per instruction set.
+// Highway requires foreach_target.h before all code that is compiled once per instruction set.
 // clang-format off
 #include <hwy/foreach_target.h>
 // clang-format on
@@ -25,8 +25,8 @@ namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 // With these sizes, a block of rows has at most 512 KiB, and a block of weights at most 2.1 MiB.
-// interleave() fills kTilesAtOnce tiles together. Of each column of x, these tiles hold up to 64
-// floats (four cache lines).
+// The function interleave() fills kTilesAtOnce tiles together. Of each column of x, these tiles
+// hold up to 64 floats (four cache lines).
 constexpr std::size_t kRowsAtOnce = 256;
 constexpr std::size_t kOutputsAtOnce = 22 * kMaxPanelWidth;
 constexpr std::size_t kTilesAtOnce = 64 / kTileRows;

@@ -22,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Doubles = hn::CappedTag<double, 8>;
 using Vector = hn::Vec<Doubles>;
 
-/// Returns the largest score as a double, or -infinity.
+/// Returns the largest score as a double.
 double largest(std::span<const float> scores) {
   const hn::CappedTag<float, 16> d;
   const std::size_t whole = scores.size() / hn::Lanes(d) * hn::Lanes(d);

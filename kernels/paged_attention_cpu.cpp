@@ -135,7 +135,8 @@ struct Row {
 
 /// Visits the query heads that share key head `group`, for queries q .. q + n - 1, where n is 1 or
 /// 2. Each visit(count, row_of) gets `count` query heads, at most kTogether. Each key is read once
-/// for all query heads of a call. row_of(i) returns the Row of query head i of the call.
+/// for all query heads of a call. The function row_of(i) returns the Row of query head i of the
+/// call.
 template <class Visit>
 HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q, std::size_t n,
                              Visit visit) {

@@ -113,7 +113,7 @@ private:
 
   /// Returns the largest number of keys in a run of a single query. A single query mostly waits for
   /// memory. On a Zen 4, short runs that are prefetched two runs ahead take 0.85 to 0.97 times as
-  /// long as with a prefetch of one run ahead. Longer runs take more time.
+  /// long as with a prefetch of one run ahead. Runs that are longer than the result take more time.
   std::size_t run_keys_of_one() const { return args_.half_keys != nullptr ? 8 : 4; }
 
   bool is_shared() const { return shared_ > 0; }
@@ -126,7 +126,7 @@ private:
 
   /// Adds the queries after the tile's first query. Stops at a query that is not the only one of
   /// its sequence. Also stops at a query that shares no pages with the first query, or fewer pages
-  /// than the second query shares.
+  /// than the second query shares. Adds no queries if queries attend to a limited window of keys.
   void add_queries_with_same_prompt() {
     if (args_.window > 0) return;
     while (count < kTileQueries && first + count < args_.num_queries &&
@@ -189,7 +189,7 @@ private:
   }
 
   const PagedAttentionArgs& args_;
-  std::size_t shared_ = 0;  // number of first keys that several sequences share; 0: one sequence
+  std::size_t shared_ = 0;  // number of leading keys that the sequences share; 0: one sequence
 };
 
 }  // namespace mgpu::kernels::cpu::HWY_NAMESPACE

@@ -9,7 +9,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "varlen_attention_cpu.cpp"
-// foreach_target.h must come before all code that is compiled once per instruction set.
+// Highway requires foreach_target.h before all code that is compiled once per instruction set.
 // clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/contrib/math/math-inl.h>
@@ -21,7 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Tells where the tokens of a sequence are in the arrays of VarlenAttentionGradArgs.
+/// The places of the tokens of a sequence in the arrays of VarlenAttentionGradArgs.
 struct SequencePlace {
   std::size_t prefix_begin;  // first token of the prefix
   std::size_t prefix;        // number of tokens of the prefix
@@ -38,7 +38,7 @@ struct SequencePlace {
   Tokens own_tokens() const { return {prefix, prefix + own}; }
 
   /// Returns begin - prefix, modulo 2^64. Positions count from the first token of the prefix.
-  /// origin() plus the position of an own token is the token's index in the arrays.
+  /// The sum of origin() and the position of an own token is the token's index in the arrays.
   std::size_t origin() const { return begin - prefix; }
 
 private:

@@ -10,7 +10,7 @@ namespace mgpu::app {
 
 /// Facts for name_absent_ranks() about this rank, on which a collective has timed out.
 struct Waiting {
-  const CrashFile& crash;                         // crash file of this rank; must be written
+  const CrashFile& crash;                         // crash file of this rank, already written
   std::chrono::system_clock::time_point started;  // start of this attempt; older crash files do not
                                                   // count
   double timeout_s = 0.0;                         // time limit of the collective

@@ -194,7 +194,7 @@ private:
   void add_override(std::string key, std::string value, std::size_t index, std::string shown) {
     const std::string printed = printable(value);
     const std::size_t found = printable(shown).rfind(printed);
-    // `shown` does not contain a value that --select has reformatted. Then the column is 1.
+    // If --select has reformatted the value, `shown` does not contain it, and the column is 1.
     const std::size_t at = found == std::string::npos ? 0 : found;
     const auto column = static_cast<int>(utf8_length(printable(shown).substr(0, at))) + 1;
     if (!first_setting_) first_setting_ = index;

@@ -1,5 +1,5 @@
-// mgpu_inspect FILE: reads a whole result file for a run of mgpu_spmd, because a damaged file can
-// crash HDF5. The program does not load libtorch, so it starts quickly.
+// The program `mgpu_inspect FILE` reads a whole result file for a run of mgpu_spmd, because a
+// damaged file can crash HDF5. The program does not load libtorch, so it starts quickly.
 #include <mgpu/store/results/file_inspection.hpp>
 
 int main(int argc, char** argv) {

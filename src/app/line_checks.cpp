@@ -8,7 +8,7 @@
 namespace mgpu::app {
 namespace {
 
-// std::regex in cxxopts recurses for each character, so a long argument could overflow the stack.
+// In cxxopts, std::regex recurses for each character, so a long argument could overflow the stack.
 constexpr std::size_t kMaxArgumentBytes = 4095;
 
 std::vector<Problem> long_arguments(const WrittenLine& line) {

@@ -26,10 +26,10 @@ struct PartRun {
 /// Returns a Failure E610 (exit 65), which says that runs cannot be merged.
 Failure do_not_fit(std::string sentence, std::vector<std::string> lines, std::string help);
 
-/// Checks that runs can be merged. Their job must support parts (JobSpec::has_parts). Their
-/// formats, configurations and recorded inputs must be equal, and so must their run::device_keys(),
-/// such as batch sizes on GPUs. All runs must be finished. If all runs have the same number N of
-/// parts, each part I/N must be given. `runs` must not be empty.
+/// Checks that runs can be merged. Their job must support parts (JobSpec::has_parts), and all runs
+/// must be finished. The runs must have the same format, Config::identity() and run::device_keys(),
+/// such as batch sizes on GPUs. Runs with recorded inputs must have the same inputs. If all runs
+/// have the same number N of parts, each part I/N must be given. `runs` must not be empty.
 /// Ranks:  local.
 /// Errors: Failure E610 (exit 65), which names what differs and what to type.
 void check_part_runs(const std::vector<PartRun>& runs);

@@ -134,7 +134,7 @@ void RunFiles::print_last_line(std::string_view line) {
 void RunFiles::sync_warnings() {
   const std::vector<std::string> mine = std::exchange(warnings_, {});
   for (const report::SharedWarning& warning : report::gather_warnings(*world_, mine)) {
-    // Rank 0 printed its own warnings immediately.
+    // Rank 0 has already logged each warning that occurred on it.
     if (warning.ranks.front() != 0 && log_) log_->event(warning.as_event());
   }
   cluster::run_together(*world_, [&] {

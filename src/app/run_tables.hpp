@@ -12,7 +12,7 @@
 #include <mgpu/store/results/seal.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
-// run.h5 has the timings, throughput and attempts of a run. The results of the run are in
+// The file run.h5 has the timings, throughput and attempts of a run. The results of the run are in
 // results.h5.
 namespace mgpu::app {
 

@@ -79,7 +79,8 @@ public:
           error.report(), topology_, {files_.crash(), started_, keys_.cluster.timeout_s}));
     } catch (const cluster::DivergedFailure& error) {
       files_.crash().write(render(error.report()));
-      // If several ranks fail this way, the lowest rank prints first and aborts the others.
+      // If several ranks throw a DivergedFailure, the lowest rank prints first and aborts the
+      // others.
       std::this_thread::sleep_for(std::chrono::milliseconds(20) * world_.rank());
       throw;
     } catch (const std::exception& error) {
@@ -167,8 +168,8 @@ private:
   }
 
   /// Returns the configuration that repeats the run. If run.resume names a run directory, the value
-  /// becomes `auto`, because a finished run cannot be resumed. run.retry_quarantined becomes false,
-  /// because it concerns only this attempt.
+  /// becomes `auto`, because a finished run cannot be resumed. The value of run.retry_quarantined
+  /// becomes false, because it concerns only this attempt.
   Config to_repeat() const {
     const bool is_folder = keys_.store.resume != "auto" && keys_.store.resume != "never";
     const Config once = config_.with("run.retry_quarantined", "false");

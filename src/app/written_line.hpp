@@ -24,17 +24,17 @@ public:
 
   std::size_t size() const { return arguments_.size(); }
 
-  /// operator[] returns an argument, in which each _ of an option's name is replaced by -.
-  /// written() returns the argument as typed.
+  /// The operator returns an argument, in which each _ of an option's name is replaced by -. The
+  /// function written() returns the argument as typed.
   const std::string& operator[](std::size_t index) const { return arguments_[index]; }
   const std::string& written(std::size_t index) const { return written_[index]; }
 
   /// Returns the index of the first argument that equals `argument`, or size() if no argument does.
   std::size_t find(const std::string& argument) const;
 
-  /// take_option() returns the index of the next occurrence of an option, whose parsed value is
-  /// `value`. take_word() returns the index of the next argument equal to `text`. The option or
-  /// argument must exist.
+  /// The function take_option() returns the index of the next occurrence of an option, whose parsed
+  /// value is `value`. The function take_word() returns the index of the next argument equal to
+  /// `text`. The option or argument must exist.
   std::size_t take_option(const OptionRow& row, const std::string& value);
   std::size_t take_word(const std::string& text);
 

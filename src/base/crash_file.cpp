@@ -188,8 +188,8 @@ CrashFile::CrashFile(const Options& options)
                    {"  --> " + prepared_.string()},
                    "choose another folder: --output DIR"});
   }
-  // Reserves space in case the disk fills up later. Some file systems do not support fallocate;
-  // then the call has no effect.
+  // Reserves space in case the disk fills up later. On file systems without fallocate, the call has
+  // no effect.
   ::fallocate(prepared.fd, FALLOC_FL_KEEP_SIZE, 0, 64 << 10);
   const std::string header = header_of(options);
   copy_to(prepared.header, header);

@@ -33,7 +33,8 @@ std::optional<MemoryLimit> limit_of(const fs::path& group, const GroupFiles& fil
 
 /// Adds the limits of the control groups from `path` up to `root` to `limits`. `path` is a path
 /// below `root`, as in /proc/self/cgroup. In a container, `root` may be the container's control
-/// group. Then `path` does not exist below `root`, and folders that do not exist add no limits.
+/// group itself, so that `path` does not exist below `root`. Folders that do not exist add no
+/// limits.
 void add_limits(const fs::path& root, const std::string& path, const GroupFiles& files,
                 std::vector<MemoryLimit>& limits) {
   fs::path group = fs::path(path).relative_path();

@@ -19,7 +19,7 @@ namespace {
 #define MGPU_GLIBC_HEAP 1
 
 /// Returns whether reserving address space takes nothing from other allocations. This is the case
-/// under two conditions:
+/// if both conditions hold:
 /// - The process has no limit on its address space and no limit on its data.
 /// - vm.overcommit_memory is not 2.
 bool address_space_is_free() {

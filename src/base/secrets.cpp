@@ -29,8 +29,8 @@ bool is_name_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
-/// Returns the name in `line` that ends at offset `end`. A quote after the name and blanks before
-/// `end` are skipped, as in "name" :.
+/// Returns the name in `line` before offset `end`. Skips blanks before `end`, and a closing quote
+/// after the name, as in `"name" =`.
 std::string_view name_before(std::string_view line, std::size_t end) {
   while (end > 0 && line[end - 1] == ' ')
     --end;

@@ -34,7 +34,8 @@ int holders = 0;                                             // number of existi
 bool is_ignoring = false;                                    // StopSignals::ignore() was called
 std::array<struct sigaction, kStopSignals.size()> before{};  // actions that ~StopSignals() restores
 
-/// Tells launch/mgpu-run and the batch scripts that this process handles signals from now on.
+/// Creates the file MGPU_BEGUN, which tells launch/mgpu-run or slurm/multi_node.sbatch that this
+/// process handles signals from now on.
 void tell_launcher() {
   const char* path = std::getenv("MGPU_BEGUN");
   if (path == nullptr) return;

@@ -42,7 +42,7 @@ struct Call {
 };
 static_assert(sizeof(Call) == Call::kFields * sizeof(std::int64_t));
 
-/// Describes a call in words: "all_reduce of 12 f32, sum".
+/// Returns a text about a call: "all_reduce of 12 f32, sum".
 std::string describe(const Call& call);
 
 /// Converts a call to the four numbers that the CallLog stores for the watchdog.

@@ -9,8 +9,8 @@
 namespace mgpu::cluster {
 namespace {
 
-// Up to this size, MPI_Iallreduce is faster than reduce_in_ring(), in which each rank sends at
-// least 2 (ranks - 1) messages.
+// For pieces of up to this size, MPI_Iallreduce is faster than reduce_in_ring(), in which each rank
+// sends at least 2 (ranks - 1) messages.
 constexpr std::size_t kSmallBytes = std::size_t{32} << 10;
 // The buffer for data from the previous rank of the ring has this size. The data are then reduced
 // into the tensor. The buffer is allocated once, and small enough to stay in cache.

@@ -39,7 +39,8 @@ public:
   bool is_dead() const noexcept { return waiter_.is_dead(); }
 
 private:
-  /// Memory that MPI may still write to after a call was abandoned. The destructor then leaks it.
+  /// Memory that MPI writes to. After a call was abandoned, MPI may still do so. In this case, the
+  /// destructor leaks the memory.
   struct Link {
     Group group;
     std::vector<std::byte> incoming;  // data from the previous rank of the ring

@@ -21,7 +21,7 @@ namespace {
 /// The longest wait for ncclCommDestroy or ncclCommAbort, which may hang.
 constexpr std::chrono::seconds kEndPatience(5);
 /// The longest time that this rank waits after a peer's failure. Meanwhile, the peer prints its
-/// error and ends all ranks. mpirun takes two seconds to kill the ranks.
+/// error and ends all ranks. The launcher mpirun takes two seconds to kill the ranks.
 constexpr double kPeerPatienceS = 5.0;
 
 ncclDataType_t nccl_type(DType dtype) {
@@ -61,8 +61,8 @@ ncclRedOp_t nccl_op(ReduceOp op) {
 }
 
 /// Calls NCCL on a separate stream and never blocks inside NCCL or CUDA. A lost peer shows up as an
-/// asynchronous error or a missed deadline. Then ncclCommAbort stops the kernels that wait for the
-/// peer.
+/// asynchronous error or a missed deadline. In both cases, ncclCommAbort stops the kernels that
+/// wait for the peer.
 class NcclCommunicator final : public Communicator {
 public:
   NcclCommunicator(const Group& group, Device device, const CommunicatorOptions& options);
@@ -180,8 +180,9 @@ void NcclCommunicator::until_connected(const ncclUniqueId& id, AbortFlag& failed
 
 NcclCommunicator::~NcclCommunicator() {
   if (comm_ == nullptr) return;
-  // ncclCommFinalize and ncclCommDestroy wait until the peers call them, too. While an exception
-  // unwinds the stack, this rank skips both, because its peers may never make these calls.
+  // Both ncclCommFinalize and ncclCommDestroy wait until the peers call them, too. While an
+  // exception unwinds the stack, this rank skips both, because its peers may never make these
+  // calls.
   if (std::uncaught_exceptions() > exceptions_at_birth_) return;
   if (waiter_.is_canceled()) {
     abort_communicator();
@@ -248,7 +249,8 @@ void NcclCommunicator::until_issued(ncclResult_t issued) {
   waiter_.until([this] { return !is_in_progress(); });
 }
 
-/// Makes the GPU current on this thread and returns the call's description.
+/// Makes this rank's GPU current on this thread. Returns the Call that describes the arguments.
+/// Errors: Error if `values` is not on this rank's GPU.
 Call NcclCommunicator::on_device(CallKind kind, BufferView values, int detail) const {
   if (values.device != device_) throw Error("backend nccl only moves memory of this rank's GPU");
   use_device(device_);

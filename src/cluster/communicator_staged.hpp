@@ -34,7 +34,8 @@ public:
   void cancel() noexcept override { host_.cancel(); }
 
 private:
-  /// Memory that MPI may still write to after a call was abandoned. The destructor then leaks it.
+  /// Memory that MPI writes to. After a call was abandoned, MPI may still do so. In this case, the
+  /// destructor leaks the memory.
   struct Buffers {
     Buffer outgoing;
     Buffer incoming;

@@ -103,8 +103,8 @@ std::optional<Shared> find_shared(Ranks ranks, const std::vector<Device>& device
   return std::nullopt;
 }
 
-/// Returns whether each rank has a different NCCL_HOSTID. NCCL then treats each rank as a separate
-/// host, so it lets ranks share a GPU.
+/// Returns whether each rank has a different NCCL_HOSTID. If so, NCCL treats each rank as a
+/// separate host, and lets ranks share a GPU.
 bool have_host_ids(Ranks ranks) {
   std::set<std::string> ids;
   for (const RankDevices& rank : ranks)
@@ -165,7 +165,7 @@ std::string variable(const char* name) {
 }
 
 /// Returns what unpack() reads: the reason for missing GPUs, two environment variables and the
-/// UUIDs of the GPUs. Each is on a separate line, because no value contains a line break.
+/// UUIDs of the GPUs. No value contains a line break, so each is on a separate line.
 std::string pack(const VisibleGpus& visible) {
   std::string text = visible.why_none + '\n' + variable("CUDA_VISIBLE_DEVICES") + '\n' +
                      variable("NCCL_HOSTID") + '\n';

@@ -22,7 +22,7 @@ public:
   /// returned object is destroyed. For a call between two ranks, `peer` is the other rank, as an
   /// index in the group.
   /// Errors: Failure E403 (the communicator cannot be used any more) after cancel() or close(), or
-  ///         after an earlier call has failed.
+  ///         after an earlier call of this Waiter has failed.
   [[nodiscard]] LoggedGroup::Inside begin(const Call& call, int peer = LoggedGroup::kNoPeer);
 
   /// Polls until `is_done` returns true.
@@ -36,7 +36,8 @@ public:
   void cancel() noexcept { is_canceled_ = true; }
   bool is_canceled() const noexcept { return is_canceled_; }
 
-  /// Returns whether a call has failed. Messages of that call may still be in flight.
+  /// Returns whether a call has failed, or close() was called. Messages of a failed call may still
+  /// be in flight.
   bool is_dead() const noexcept { return is_dead_; }
   /// Makes all later calls throw E403. Call it after a failure outside of this object.
   void close() noexcept { is_dead_ = true; }

@@ -60,7 +60,7 @@ private:
 
   /// Returns the keys whose values the rules cannot use: keys with a wrong value, and required keys
   /// that are missing. A name that is not recognized may be a misspelled key. So if a source has
-  /// such a name, the result has all missing keys.
+  /// such a name, the result also has all other keys without a value.
   std::set<std::string, std::less<>> refused_keys() const {
     std::set<std::string, std::less<>> refused = wrong_;
     for (const KeySpec& spec : table_.keys()) {

@@ -70,9 +70,10 @@ std::vector<std::string> yaml_files(const fs::path& folder) {
   return files;
 }
 
-/// Returns the file with a name like that of `path` in its folder. Else returns, of the files with
-/// the same name in conf/ and its subfolders, the one with the nearest path; "" if there is no such
-/// file.
+/// Returns the file in the folder of `path` whose name is nearest_name() for the name of `path`. If
+/// there is no such file, looks in conf/ and its subfolders for files with the name of `path`. Of
+/// these, returns the one with the smallest edit_distance() between its path and `path`. Returns ""
+/// if it finds no file.
 std::string similar_file(const fs::path& path) {
   std::vector<std::string> names;
   for (const std::string& file : yaml_files<fs::directory_iterator>(path.parent_path()))

@@ -91,8 +91,8 @@ std::optional<double> parse_number(std::string_view text) {
   double value = 0.0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size()) return std::nullopt;
-  // from_chars reports the same error for too large and too small numbers. strtod returns infinity
-  // for too large numbers, and 0 or a subnormal number for too small numbers.
+  // For too large and too small numbers, from_chars returns the same error. strtod returns infinity
+  // for too large numbers, and 0 or a subnormal number for too small ones.
   if (error == std::errc::result_out_of_range)
     return std::strtod(std::string(text).c_str(), nullptr);
   if (error != std::errc{}) return std::nullopt;

@@ -237,8 +237,8 @@ std::string with_quotes(std::string_view entry) {
   return has_colon && is_plain ? key + ": " + yaml_quoted(value) : "";
 }
 
-/// Returns the result of with_quotes() for the line. If the line has a `{`, returns the first
-/// result that is not "" for the entries in the braces, or "" if there is no such result.
+/// Returns with_quotes() of the line. If the line has a `{`, calls with_quotes() for each entry in
+/// the braces instead, and returns the first result that is not "", or "" if all results are "".
 std::string quoted_entry(std::string_view line) {
   const std::size_t brace = line.find('{');
   if (brace == std::string_view::npos) return with_quotes(line);

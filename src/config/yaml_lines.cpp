@@ -49,7 +49,8 @@ private:
     return repaired + line.substr(end);
   }
 
-  /// Finds the values of a line. Adds missing closing quotes and counts open brackets. If `|` or
+  /// Goes through the keys and values of a line. Adds missing closing quotes and counts open
+  /// brackets. If `|` or
   /// `>` opens a block of text, records the indentation of the line. The local variable `at_start`
   /// is true where a value or key may begin.
   void scan_values(std::string& line) {

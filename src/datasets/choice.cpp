@@ -1,4 +1,4 @@
-// Generates questions with a choice of answers: which of these numbers is the largest?
+// Generates questions with a choice of answers: which number is the largest, or the smallest?
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -60,8 +60,8 @@ Question make_question(std::int64_t options, RowDraws draws) {
   return question;
 }
 
-/// Returns the first capital letter in `text` that stands alone, i.e. with no letter, digit or
-/// apostrophe before or after it. Returns "" if there is no such letter.
+/// Returns the first capital letter in `text` that stands alone: no letter, digit or apostrophe is
+/// directly before or after it. Returns "" if there is no such letter.
 std::string first_letter(std::string_view text) {
   const auto is_word = [&](std::size_t at) {
     return at < text.size() && (is_letter(text[at]) || is_digit(text[at]) || text[at] == '\'');

@@ -34,8 +34,9 @@ private:
 };
 
 /// The rows of a data set, in a random order. A row results from choices, each of which has one of
-/// n values. The first choices are "counted": as many as have at most 2^62 combinations of values.
-/// Each of these combinations has exactly one row. Later choices are random.
+/// n values. The first choices are "counted": the longest sequence of choices whose values have at
+/// most 2^62 combinations. Each of these combinations has exactly one row. Later choices are
+/// random.
 class RowSpace {
 public:
   /// `choices` lists how many values each choice has, in order. An element of 0 stands for too many

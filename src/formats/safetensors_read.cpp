@@ -108,8 +108,8 @@ private:
   }
 
   /// Throws Failure E622 if the file is a Git LFS pointer, a pickle or a zip archive. Callers call
-  /// this function when the file has no valid safetensors header, because the kind of the file
-  /// helps more than the defect of the header.
+  /// this function when the file has no valid safetensors header. For these kinds of files, an
+  /// error that names the kind helps the user more than one about the header.
   void refuse_known_kinds() const {
     refuse_lfs_pointer(path_, {reinterpret_cast<const char*>(file_.data()), file_.size()});
     ErrorReport report{"E622", ExitCode::data, "", {"  --> " + path_.string()}, ""};

@@ -78,7 +78,8 @@ std::string members_of(const TensorMetadata& metadata) {
   return text;
 }
 
-/// Returns the header of the file: its length as eight bytes, then JSON that is padded with spaces.
+/// Returns the start of the file: eight bytes with the length of the header, then the header, which
+/// is JSON that is padded with spaces.
 std::string header_of(const std::vector<const NamedTensor*>& ordered,
                       const TensorMetadata& metadata) {
   std::string text = "{";

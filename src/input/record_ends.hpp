@@ -21,7 +21,7 @@ public:
   /// an empty list `[]` is no record; every other text is one.
   virtual bool is_record() const { return true; }
 
-  /// Returns whether the file is a JSON list whose end has been found. Then no record follows.
+  /// Returns whether the file is a JSON list whose end has been found. If so, no record follows.
   virtual bool is_over() const { return false; }
 
   /// Returns whether the end of the file also ends a record.

@@ -46,8 +46,8 @@ std::string what_there_is(const std::string& missing, const Names& there) {
   return nearest.empty() ? text : text + "; did you mean `" + printable(nearest) + "`?";
 }
 
-/// Returns the name in `there` that is most similar to `missing`, or else the first name, quoted
-/// for a shell. Returns "COLUMN" if `there` is empty.
+/// Returns the name in `there` that is most similar to `missing`, or the first name if no name is
+/// similar. Puts the name in quotes if a shell needs them. Returns "COLUMN" if `there` is empty.
 std::string column_for(const std::string& missing, const Names& there) {
   std::string column = nearest_name(missing, there);
   if (column.empty()) column = there.empty() ? "COLUMN" : there.front();
@@ -208,8 +208,7 @@ RowFields::Members RowFields::rename(const Members& members) const {
   throw Error("a row has a column twice");
 }
 
-/// Removes the columns in left_out_: RowOptions::columns maps some names of RowOptions::one_of, but
-/// not these. Also removes the columns in checked_ whose value is null.
+/// Removes the columns in left_out_, and the columns in checked_ whose value is null.
 void RowFields::drop(Members& members) const {
   std::erase_if(members, [&](const auto& member) {
     return contains(left_out_, member.first) ||
@@ -229,7 +228,8 @@ void RowFields::check(const JsonValue& row) const {
     if (find_value(row, name) == nullptr) throw RowError("it has no `" + name + "`");
   const bool has_pairs = contains(all_of_, "chosen");
   for (const std::string& name : checked_) {
-    // Without token_ids, the program does not use `completion_ids`, which may have any type then.
+    // In a row without `token_ids`, the program does not use `completion_ids`. So this column may
+    // have any type in such a row.
     if (name == "completion_ids" && find_value(row, "token_ids") == nullptr) continue;
     if (const JsonValue* value = find_value(row, name)) check_kind(name, *value, has_pairs);
   }

@@ -66,8 +66,8 @@ struct RowFile::Opened {
     return row;
   }
 
-  /// Returns why the row whose Row::id is `id` is unusable, if an earlier row has the same value in
-  /// column `id`. Otherwise returns "".
+  /// Returns the problem of a row that has the same value in column `id` as an earlier row; "" for
+  /// any other row. The argument `id` is not that value, but Row::id of the row.
   std::string why_double(std::int64_t id) const {
     const auto found =
         std::lower_bound(doubles.begin(), doubles.end(), id,

@@ -57,7 +57,8 @@ std::int64_t count_records(const DataFile& file, const RowOptions& options, std:
 /// Memory: 1 MiB for a block of the file, and 16 bytes per 32 rows.
 /// Errors: Failure
 ///         - E531: the file is empty
-///         - E532: its format is wrong, it has no rows, or two columns have the same name
+///         - E532: its format is unknown or wrong, it has no rows, or two columns have the same
+///           name
 ///         - E534: the file has changed
 ///         - E535: this build cannot read Parquet
 ///         - E603: the file cannot be read

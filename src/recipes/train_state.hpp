@@ -77,13 +77,13 @@ struct KeptTensor {
 class TrainState {
 public:
   /// Keeps references to all arguments except `kept`; the referenced objects must outlive this
-  /// object. save() also saves the tensors of `kept`, and load() fills them.
+  /// object. The function save() also saves the tensors of `kept`, and load() fills them.
   TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer, train::LossScaler& scaler,
              TrainCurves& curves, std::vector<KeptTensor> kept = {});
 
   std::int64_t steps_done = 0;
-  /// The number of steps that were skipped because their gradient was infinite or NaN. steps_done
-  /// includes these steps.
+  /// The number of steps that were skipped because their gradient was infinite or NaN. The count
+  /// steps_done includes these steps.
   std::int64_t steps_skipped = 0;
   double best_score = -1.0;    // highest TrainTask::Evaluation::score so far; -1: none
   std::uint32_t data_crc = 0;  // checksum of the training data

@@ -53,8 +53,9 @@ public:
   /// Fills kept_tensors() before a checkpoint is saved.
   /// Ranks:  collective over the world.
   virtual void before_save() {}
-  /// Uses kept_tensors() after Trainer::restore() has loaded the newest checkpoint. Also called if
-  /// there is no checkpoint; then the tensors are unchanged.
+  /// Uses kept_tensors() after Trainer::restore() has loaded the newest checkpoint.
+  /// Trainer::restore() also calls this function if there is no checkpoint. In this case, the
+  /// tensors are unchanged.
   virtual void after_load() {}
 
   struct Evaluation {
@@ -68,9 +69,10 @@ public:
   virtual Evaluation evaluate(std::int64_t step) = 0;
 };
 
-/// On the CPU, makes the heap of this rank keep the memory that a step frees, so that the next step
-/// can use it. Call this function before the model is constructed. If a LanguageModel packs its
-/// weights into GEMM panels afterwards, the kept memory returns to the system.
+/// On the CPU, grows the heap of this rank by the rank's share of the node's free memory. From then
+/// on, the heap keeps the memory that a step frees, so that the next step can use it. Call this
+/// function before the model is constructed. If a LanguageModel packs its weights into GEMM panels
+/// afterwards, the kept memory returns to the system.
 void keep_step_memory(const run::RunContext& run);
 
 /// Runs the training loop of job train for any recipe. Holds the optimizer, the loop and the

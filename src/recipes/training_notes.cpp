@@ -19,9 +19,9 @@ std::string share_text(double share, const char* what) {
   return report::percent(share) + " of the run was " + what;
 }
 
-/// Adds a note if evaluations took much time. The note suggests a doubled train.eval_every. If this
-/// would save no evaluation, the note is NoteContext::cheaper_evaluation, or is left out if that
-/// member is unset.
+/// Adds a note if evaluations took more than 10 % of the time. The note suggests doubling
+/// train.eval_every. If the doubled value gives no fewer evaluations, the note is
+/// NoteContext::cheaper_evaluation instead. If that member is also unset, adds no note.
 void note_evaluation(const NoteFacts& facts, const NoteContext& training,
                      std::vector<Note>& notes) {
   const double share = fact(facts, "share/evaluation");
@@ -76,8 +76,8 @@ void note_histories(const NoteFacts& facts, const NoteContext& training, std::ve
                    "data.path=<histories.h5 of this run> reads them instead"});
 }
 
-/// Adds a note about the slowest GPU, if the training would be faster without it. The other ranks
-/// would then have `ranks` / (`ranks` - 1) times their present work.
+/// Adds a note about the slowest GPU, if the training would be faster without it. Without that GPU,
+/// each other rank has `ranks` / (`ranks` - 1) times its present work.
 void note_slow_gpu(const NoteFacts& facts, const NoteContext& training, std::vector<Note>& notes) {
   const int ranks = training.ranks;
   if (training.device != DeviceKind::cuda || ranks < 2) return;

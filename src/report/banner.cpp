@@ -114,7 +114,7 @@ public:
     return text + ")";
   }
 
-  /// Formats "GPUs 0,1", or with hosts "a:GPUs 0,1 b:GPUs 0".
+  /// Formats "GPUs 0,1". If `with_hosts` is true, formats "a:GPUs 0,1 b:GPUs 0".
   std::string labeled(const char* many, bool with_hosts) const {
     std::string text;
     for (const auto& [host, numbers] : lists_)

@@ -14,7 +14,7 @@ void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(fd, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return;  // the reader went away; the files still get the text
+    if (n < 0) return;  // an error, such as a closed pipe: the rest of the text is dropped
     text.remove_prefix(static_cast<std::size_t>(n));
   }
 }

@@ -3,8 +3,8 @@
 namespace mgpu::report {
 
 /// The page's style sheet. The hues are those of Okabe and Ito, which color-blind people can
-/// distinguish. They are darker on white and lighter on black, so that thin lines and labels keep
-/// their contrast. The phase `waiting for ranks` is red.
+/// distinguish. The colors are darker in the light palette and lighter in the dark palette, so that
+/// thin lines and labels keep their contrast. The phase `waiting for ranks` is red.
 inline constexpr const char* kStyle = R"css(
 :root { color-scheme: light dark;
   --page:#f6f6f4; --card:#ffffff; --ink:#16181d; --soft:#5c6370; --rule:#e3e4e8; --grid:#ebecef;

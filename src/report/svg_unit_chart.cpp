@@ -30,7 +30,8 @@ void draw_axes(Svg& svg, const UnitChart& chart) {
   svg.line(at(0, 0), at(1, 1), "level");
 }
 
-/// Writes the meaning of the diagonal, and the note, where the curve leaves room.
+/// Writes the meaning of the diagonal, and the note above it, at the place that
+/// UnitChart::has_room_above selects.
 void draw_words(Svg& svg, const UnitChart& chart) {
   const Point room = chart.has_room_above ? Point{kLeft + 12, kTop + 38}
                                           : Point{kWidth - kRight - 196, kHeight - kBottom - 18};

@@ -19,7 +19,8 @@ namespace {
 // wrapper -> numactl -> program.
 constexpr int kMaxAncestors = 4;
 
-/// Returns whether `name` is a launcher of Open MPI 4 or 5, or of another MPI.
+/// Returns whether `name` is the name of an MPI launcher: one of Open MPI 4 or 5, or of another
+/// MPI.
 bool is_launcher(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kNames = {"mpirun",  "mpiexec", "orterun",
                                                              "prterun", "prun",    "mpiexec.hydra"};

@@ -22,8 +22,9 @@ constexpr std::size_t kShownBytes = 200;
 
 /// Sends rows to a command, which answers with their rewards. The command runs until this object is
 /// destroyed. If it fails, it is started again, and gets the rows of the failed request one by one.
-/// A row with which it fails again has no reward. It is an error if the command answers no row of
-/// its first request, or fails with kMostFailures consecutive rows that are sent alone.
+/// A row with which it fails again gets the reward NaN. The method score() throws Failure E551 if
+/// the command answers no row of its first request. It also does so if the command fails with
+/// kMostFailures consecutive rows that are sent alone.
 class CommandReward final : public Reward {
 public:
   explicit CommandReward(const RewardSettings& settings)
@@ -51,7 +52,8 @@ public:
 private:
   static constexpr int kMostFailures = 3;  // consecutive failed rows after which score() throws
 
-  /// Appends the rewards of the rows of a request to `scores`.
+  /// Sends the rows as one request, and appends their rewards to `scores`. If the command fails,
+  /// sends the rows again, one by one.
   void answer(std::span<const RewardRow> rows, std::vector<double>& scores) {
     try {
       const std::vector<double> answers = ask(rows);
@@ -67,7 +69,8 @@ private:
     }
   }
 
-  /// Returns the reward of a single row; NaN if the command fails again.
+  /// Returns the reward of a single row; NaN if the command fails again. Throws the failure if it
+  /// is the last of kMostFailures consecutive ones.
   double answer_alone(std::span<const RewardRow> row) {
     try {
       return ask(row).front();
@@ -79,7 +82,8 @@ private:
     }
   }
 
-  /// Returns the rewards that the command gives to the rows.
+  /// Sends the rows to the command, and returns its rewards. Starts the command if it is not
+  /// running.
   std::vector<double> ask(std::span<const RewardRow> rows) {
     if (!child_) child_ = std::make_unique<ChildProcess>(command_);
     std::string request;

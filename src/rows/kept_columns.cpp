@@ -15,8 +15,8 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// theirs() maps this program's name of a column to the name in the file. ours() maps the name in
-/// the file to this program's name.
+/// Returns the name in the file of the column that this program calls `name`. The function ours()
+/// below is the inverse.
 std::string theirs(const input::RowOptions& options, const std::string& name) {
   for (const auto& [ours, other] : options.columns)
     if (ours == name) return other;

@@ -77,8 +77,9 @@ void refuse_incomplete_copy(const Config& config, const fs::path& folder, const 
                    (has_file(copy->folder / "config.json") ? "; --plan needs no weights" : ""));
 }
 
-/// Returns a help text for a folder that was not found. For a relative path, the text says at
-/// which folder the path starts, because users often assume the wrong folder.
+/// Returns a help text for a folder that was not found. For an absolute path, the text says that
+/// the key names a Hugging Face folder. For a relative path, the text says at which folder the path
+/// starts, because users often assume the wrong folder.
 std::string start_of_path(const Config& config, const std::string& key) {
   if (fs::path(config.written(key)).is_absolute()) {
     return key + " is a Hugging Face folder, such as a training writes";

@@ -14,8 +14,8 @@ bool is_blank(const std::string& text) {
 }
 
 /// Returns whether a step is complete. A step of a fixed length is complete if it has
-/// rule.step_tokens tokens. A line is complete if it has a line break after a character that is no
-/// blank.
+/// rule.step_tokens tokens. A line is complete if it has a line break after a character that is
+/// not white space.
 bool is_complete(const TextStep& step, const StepRule& rule) {
   if (rule.step_tokens > 0) return static_cast<std::int64_t>(step.count) == rule.step_tokens;
   const std::size_t words = step.text.find_first_not_of(kBlanks);

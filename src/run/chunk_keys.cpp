@@ -15,7 +15,7 @@ ChunkPart read_chunk_part(const Config& config) {
 }  // namespace
 
 std::int64_t auto_chunk_size(std::int64_t rows, std::int64_t results_per_row) {
-  // A small data set should have this many chunks, so that many ranks have work.
+  // A small data set is divided into about this many chunks or fewer, so that many ranks have work.
   constexpr std::int64_t kChunks = 64;
   const std::int64_t by_rows = (rows + kChunks - 1) / kChunks;
   const std::int64_t by_results = (kLargestAutoChunk + results_per_row - 1) / results_per_row;

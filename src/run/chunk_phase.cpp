@@ -16,7 +16,7 @@
 namespace mgpu::run {
 namespace {
 
-/// Shows the current chunk of this rank to tools that watch the run.
+/// Writes the current chunk of this rank to Activity::position, which the watchdog reports.
 void show(const ChunkPhase& phase, const Chunk& chunk) {
   activity().position.set(phase.name + ", chunk " + std::to_string(chunk.index) + ", samples " +
                           std::to_string(chunk.first) + "-" +
@@ -85,8 +85,8 @@ public:
   }
 
 private:
-  /// Returns the leader's next block on all ranks of the group. Returns kNoBlock if no block is
-  /// left, or if one of the ranks must leave the loop.
+  /// Returns the index of the leader's next block, on all ranks of the group. Returns kNoBlock if
+  /// no block is left, or if any rank of the world must leave its loop.
   std::int64_t agree(std::int64_t count, const NextBlock& next) {
     if (failure_ || hooks_.stop_asked()) abort_flag_.raise();
     const bool ends = abort_flag_.is_raised();

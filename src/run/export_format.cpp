@@ -34,7 +34,7 @@ std::int64_t write_export(const ExportFormat& format, const Config& config,
   const fs::path temporary = path.string() + ".part";
   try {
     const std::int64_t rows = format.write({config, results, temporary});
-    if (fs::is_directory(path)) fs::remove_all(path);  // rename() cannot replace it
+    if (fs::is_directory(path)) fs::remove_all(path);  // because rename() cannot replace a folder
     fs::rename(temporary, path);
     return rows;
   } catch (...) {

@@ -62,7 +62,7 @@ std::int64_t paths_with_room(const RunContext& run, const lm::ModelGroup& group,
   return lm::largest_tree(model.config(), model.shard(), demand, group.size(), usable_bytes(run));
 }
 
-/// Returns what the message of no_headroom() says about the batch.
+/// Returns the sentence of no_headroom()'s report: memory is short even with the smallest batch.
 std::string smallest_batch_text(const lm::MemoryDemand& demand, const BatchNames& names) {
   if (demand.tree_paths > 0)
     return "out of memory with the " + std::to_string(demand.tree_paths) +
@@ -138,8 +138,8 @@ std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm
         lm::largest_batch(model.config(), model.shard(), demand, group.size(), usable_bytes(run));
   });
   const std::int64_t batch = world.all_reduce(mine, cluster::ReduceOp::min);
-  // no_headroom() describes only the ranks of the caller's group. run_together() makes all groups
-  // throw the same report.
+  // The report of no_headroom() describes only the ranks of the caller's group. All groups throw
+  // the same report because of run_together().
   cluster::run_together(world, [&] {
     if (batch == 0) throw no_headroom(run, keys, group, demand, names);
   });
@@ -191,7 +191,7 @@ void run_within_memory(const RunContext& run, const ModelKeys& keys, const lm::M
     const std::int64_t batch = work.batch_size();
     if (batch == 1) throw no_headroom(run, keys, group, demand, names);
     {
-      // run.h5 shows how often this phase of the clock began.
+      // The file run.h5 shows how often this phase of the clock began.
       const auto halving = run.clock.enter("batch halved for memory");
       work.set_batch_size(batch / 2);
     }

@@ -115,8 +115,8 @@ void ModelPlan::find_batch(bool is_auto) {
                         " with all of this memory; a run goes by what is free");
 }
 
-/// Returns arguments with which one tree fits into the memory of each rank. Returns "" if not even
-/// a tree with one path fits.
+/// Returns arguments with which one tree fits into the memory of each rank. Returns "" if the job
+/// has no trees, or if not even a tree with one path fits.
 std::string ModelPlan::fewer_paths() const {
   std::int64_t paths = work_.demand.tree_paths;
   for (const int size : model_.group_sizes)

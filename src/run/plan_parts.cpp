@@ -12,8 +12,8 @@ namespace {
 
 using report::Plan;
 
-// libtorch, MPI and HDF5 take about this much memory for code and buffers that they load on first
-// use.
+// The libraries libtorch, MPI and HDF5 take about this much memory for code and buffers that they
+// load on first use.
 constexpr std::uint64_t kFirstUse = std::uint64_t{40} << 20;
 
 std::string machine_text(const PlanMachine& machine) {

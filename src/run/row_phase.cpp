@@ -110,8 +110,8 @@ bool RowPhase::run_all(const BlockWork& work, std::int64_t batch_size) {
   return is_complete;
 }
 
-/// Logs the progress of this group after a chunk. Only the group's leader calls it. The screen
-/// shows the progress of rank 0's group.
+/// Logs progress_of() after a chunk of this group. Only the group's leader calls it. The screen
+/// shows what rank 0 logs.
 void RowPhase::log_progress() {
   const ChunkProgress progress =
       progress_of(keys_.run, options_.chunks, last_, {work_.rows, static_total_});
@@ -120,7 +120,7 @@ void RowPhase::log_progress() {
                       static_cast<double>(work_.tokens()) / work_.seconds);
 }
 
-/// Logs the progress while RowWorker::work() runs, at most once per second. One call of work() may
+/// Logs the progress while RowWorker::work() runs, at most once per second. One call to work() may
 /// process several chunks. `results`: how many results the current call has so far.
 void RowPhase::log_within_work(std::int64_t results) {
   constexpr double kEvery_s = 1.0;

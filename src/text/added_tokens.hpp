@@ -24,7 +24,7 @@ struct AddedToken {
   bool single_word = false;  // a match must not be next to a word character
   bool lstrip = false;       // a match includes the white space before it
   bool rstrip = false;       // a match includes the white space after it
-  bool normalized = false;   // searched for after (true) or before (false) the normalizer
+  bool normalized = false;   // searched for in the normalized (true) or original (false) text
   bool special = false;      // Tokenizer::decode() can omit the token
 
   bool operator==(const AddedToken&) const = default;

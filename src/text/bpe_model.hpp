@@ -45,10 +45,11 @@ public:
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
-  /// Appends the tokens of a piece to `ids`. The piece must be valid UTF-8 and not empty.
-  /// With `byte_fallback`, a character without a token becomes the tokens of its bytes. If it has
-  /// no such tokens either, it becomes `unk_token`. It is dropped if `unk_token` is missing or
-  /// null.
+  /// Appends the tokens of a piece to `ids`. The piece must be valid UTF-8 and not empty. With the
+  /// option `byte_fallback`, a character without a token becomes the tokens of its bytes, if each
+  /// byte has a token. Any other character without a token becomes `unk_token`, or is dropped if
+  /// `unk_token` is missing or null. With the option `fuse_unk`, adjacent characters of this kind
+  /// become one `unk_token`.
   ///
   /// Errors: Failure E543 for a character that would become an `unk_token` that is not in the
   ///         vocabulary

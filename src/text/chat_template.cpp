@@ -22,8 +22,8 @@ Failure failure(const char* code, std::string sentence, std::string reason) {
   return Failure({code, ExitCode::data, std::move(sentence), {"  " + printable(reason)}, ""});
 }
 
-/// A parsed template. guard() has changed `program` so that it gives the same output as Python's
-/// Jinja, or fails.
+/// A parsed template. The function guard() has changed `program` so that it gives the same output
+/// as Python's Jinja, or fails.
 struct Parsed {
   jinja::program program;
   std::size_t names = 0;  // the result of guard(): a bound on the number of variables

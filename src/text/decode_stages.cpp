@@ -141,8 +141,8 @@ private:
 };
 
 /// Removes the character `content_` at both ends of each token. If an earlier stage has joined all
-/// tokens into one token, this token comes in parts. The stage then holds back each `content_` that
-/// may be at the end of the token.
+/// tokens into one token (`joined_`), this stage gets the token in parts. It holds back each
+/// `content_` that may be at the end of the token.
 class Strip final : public DecodeStage {
 public:
   Strip(std::string content, std::size_t start, std::size_t stop, bool joined)

@@ -12,7 +12,7 @@ namespace mgpu::text {
 
 // Each function makes one stage of a decoder. Except join_by_spaces(), the functions are named
 // after the decoders of tokenizer.json. `joined` is true if an earlier stage has joined all tokens
-// into one token. The stage then gets this token in several parts. Source: tokenizers 0.23,
+// into one token. If so, the stage gets this token in several parts. Source: tokenizers 0.23,
 // decoders/ and pre_tokenizers/
 
 /// Puts spaces between tokens, for a tokenizer.json without a decoder.

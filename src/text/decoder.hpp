@@ -13,8 +13,8 @@
 namespace mgpu::text {
 
 /// One stage of a decoder. A decoder turns a list of token texts into a text. A DecodeStage object
-/// processes only one list. add() emits text that no later token can change, and holds back all
-/// other text.
+/// processes only one list. The function add() emits text that no later token can change, and holds
+/// back all other text.
 class DecodeStage {
 public:
   using Emit = std::function<void(std::string_view token)>;
@@ -50,8 +50,8 @@ class DecodeChain {
 public:
   explicit DecodeChain(const Decoder& decoder) : stages_(decoder.start()) {}
 
-  /// add() appends to `text` the characters that no later token can change. finish() appends the
-  /// characters that add() has held back.
+  /// The function add() appends to `text` the characters that no later token can change. The
+  /// function finish() appends the characters that add() has held back.
   void add(std::string_view token, std::string& text);
   void finish(std::string& text);
 

@@ -64,8 +64,8 @@ public:
   /// texts. Refuses values that are nested deeper than kValueDepth.
   void take_deep(const jinja::value& value);
 
-  /// check_text() and check_list() check the size of a text or list before the interpreter makes
-  /// it.
+  /// The functions check_text() and check_list() check the size of a text or list before the
+  /// interpreter makes it.
   static void check_text(std::size_t bytes);
   static void check_list(std::size_t items);
 

@@ -94,7 +94,7 @@ struct Object : Defined {
 
 private:
   /// Refuses `member_` if it is a built-in of lists or texts in the interpreter of llama.cpp,
-  /// because the interpreter and Python's Jinja then give `object.member` different values.
+  /// because the interpreter would give `object.member` another value than Python's Jinja.
   value check_member(const value& v) const {
     const bool has_builtins = is_text(v) || is_val<jinja::value_array>(v);
     if (has_builtins && v->get_builtins().contains(member_))

@@ -11,9 +11,10 @@ namespace {
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 28;
 constexpr std::size_t kMaxDepth = 64;
 
-/// Returns the JSON text with the exponent e0 after each integer of more than 18 characters.
-/// simdjson then reads these numbers as real numbers. Without the exponent, it would refuse
-/// integers of 2^64 and more, such as the `model_max_length` of 10^30 in files of transformers.
+/// Returns the JSON text with the exponent e0 after each integer of more than 18 characters. The
+/// exponent makes simdjson read these numbers as real numbers. Without the exponent, simdjson would
+/// refuse integers of 2^64 and more, such as the `model_max_length` of 10^30 in files of
+/// transformers.
 std::string with_real_numbers(std::string_view text) {
   constexpr std::size_t kMaxDigits = 18;
   std::string result;

@@ -22,7 +22,7 @@ public:
   explicit MergeTable(std::size_t size) : slots_(std::bit_ceil(2 * size + 2)) {}
 
   /// Adds the merge of a pair of tokens, or replaces an earlier merge of the same pair. The table
-  /// may get at most as many pairs as the constructor's argument `size` says.
+  /// can hold at most `size` pairs, where `size` is the constructor's argument.
   void put(TokenId left, TokenId right, Merge merge) {
     const std::uint64_t key = key_of(left, right);
     slots_[slot_of(key)] = {key, merge};

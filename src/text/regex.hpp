@@ -23,7 +23,7 @@ struct RegexTraits {
 /// A compiled regular expression of a tokenizer file. Any number of threads may use one object.
 ///
 /// Errors: std::invalid_argument when the expression cannot be compiled, or may have another
-///         meaning in PCRE2 than in the tokenizers library; Failure E542 if the Unicode version of
+///         meaning in PCRE2 than in the tokenizers library. Failure E542 if the Unicode version of
 ///         PCRE2 is not 14, 15 or 16
 class Regex {
 public:

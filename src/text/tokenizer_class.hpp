@@ -44,9 +44,10 @@ std::span<const std::string_view> own_roles(TokenizerClass kind);
 /// Returns whether a class can read a tokenizer.model, which is used if tokenizer.json is missing.
 bool reads_pieces(TokenizerClass kind);
 
-/// Returns whether a class ignores the special tokens that tokenizer.json puts around a text. If
-/// so, code_llama puts only the token bos before a text, and gpt_neox adds no tokens. With a
-/// tokenizer.model, tokenizer_config.json determines these tokens instead.
+/// Returns whether a class ignores the special tokens that tokenizer.json puts around a text. This
+/// is true for code_llama, which puts only the token bos before a text, and for gpt_neox, which
+/// adds no tokens. In a folder with tokenizer.model instead of tokenizer.json, add_bos_token and
+/// add_eos_token of tokenizer_config.json determine the tokens of every class.
 bool has_own_frame(TokenizerClass kind);
 
 }  // namespace mgpu::text

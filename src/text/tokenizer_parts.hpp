@@ -45,8 +45,8 @@ private:
   mutable std::atomic<EncodeScratch*> spare_ = nullptr;
 };
 
-/// All parts of a tokenizer. encode() does not add the tokens of `frame`. It applies these parts,
-/// in this order:
+/// All parts of a tokenizer. The function encode() does not add the tokens of `frame`. It applies
+/// these parts, in this order:
 /// - `added`, for tokens whose AddedToken::normalized is false
 /// - `normalizer`
 /// - `added`, for the other tokens
@@ -83,8 +83,8 @@ void check_utf8(std::string_view text);
 /// marks a gap that the model should fill, which is not supported. Does nothing if `gap` is "".
 void check_gap(std::string_view text, std::string_view gap);
 
-/// Makes a Tokenizer from its parts. parse_text_folder() uses this, because it reads the parts from
-/// several files.
+/// Makes a Tokenizer from its parts. The function parse_text_folder() uses this struct, because it
+/// reads the parts from several files.
 struct TokenizerAccess {
   static Tokenizer make(std::shared_ptr<const TokenizerParts> parts) {
     return Tokenizer(std::move(parts));

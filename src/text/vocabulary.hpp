@@ -28,7 +28,7 @@ public:
   bool has(TokenId id) const {
     return id >= 0 && id < end_id() && spans_[static_cast<std::size_t>(id)].begin != kAbsent;
   }
-  /// Returns the text of a token. has(id) must be true.
+  /// Returns the text of a token. The result of has(id) must be true.
   std::string_view text(TokenId id) const {
     const Span& span = spans_[static_cast<std::size_t>(id)];
     return std::string_view(texts_).substr(span.begin, span.bytes);

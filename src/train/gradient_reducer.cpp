@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Returns the index of each parameter among all parameters sorted by ParameterSpan::begin.
+/// Returns for each parameter its position in the order of ParameterSpan::begin, from 0.
 std::vector<std::uint32_t> positions(const std::vector<ParameterSpan>& parameters) {
   std::vector<std::uint32_t> by_begin(parameters.size());
   std::iota(by_begin.begin(), by_begin.end(), 0U);

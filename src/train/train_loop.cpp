@@ -60,8 +60,9 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
 }
 
 /// Returns the number of predictions of the global batch that begins with item `first`. If the
-/// objective generates items, each rank first generates its share. If such an objective has no
-/// ItemSurvey, the ranks then add up the predictions of their shares.
+/// objective generates items, each rank first generates its share. If the objective generates items
+/// and has no ItemSurvey, the ranks add up the predictions of their shares. Otherwise each rank
+/// gets the number from measured().
 /// Ranks:  collective over the group.
 double TrainLoop::predictions(std::int64_t first) {
   Objective& objective = parts_.objective;
@@ -73,8 +74,8 @@ double TrainLoop::predictions(std::int64_t first) {
   return static_cast<double>(parts_.group.all_reduce(here, cluster::ReduceOp::sum));
 }
 
-/// If the objective has an ItemSurvey, lets it measure the global batch that begins with item
-/// `first`. Then returns the number of predictions of this batch, which every rank can compute.
+/// Returns the number of predictions of the global batch that begins with item `first`, which every
+/// rank can compute. If the objective has an ItemSurvey, first lets it measure this batch.
 /// Ranks:  collective over the group.
 double TrainLoop::measured(std::int64_t first) {
   survey(first);
@@ -124,9 +125,9 @@ std::int64_t TrainLoop::own_items() const {
   return micro_batches_.back().offset + micro_batches_.back().count - micro_batches_.front().offset;
 }
 
-/// If the objective has an ItemSurvey, measures this rank's items of the global batch that begins
-/// with item `first`, before any gradient is computed. Then passes the results of all ranks to the
-/// survey on each rank.
+/// Does nothing if the objective has no ItemSurvey. Otherwise measures this rank's items of the
+/// global batch that begins with item `first`, before any gradient is computed. Then passes the
+/// results of all ranks to the survey on each rank.
 /// Ranks:  collective over the group.
 void TrainLoop::survey(std::int64_t first) {
   ItemSurvey* survey = parts_.objective.survey();

@@ -41,7 +41,7 @@ Ranks awaited_by(const RankState& rank, std::span<const RankState> ranks) {
   return awaited;
 }
 
-/// Returns whether a rank that does not hang is in the same collective as `rank`. Then the
+/// Returns whether a rank that does not hang is in the same collective as `rank`. If so, the
 /// collective may still be transferring data.
 bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
                         const std::vector<bool>& hangs) {
@@ -80,7 +80,7 @@ std::vector<bool> hung(std::span<const RankState> ranks) {
   return hangs;
 }
 
-/// Returns for each rank how many hung ranks wait for it.
+/// Returns for each rank how many other ranks hang and wait for it.
 std::vector<int> votes(std::span<const RankState> ranks, const std::vector<bool>& hangs) {
   std::vector<int> votes(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -112,8 +112,9 @@ std::optional<Culprit> minority(const Calls& calls) {
   return std::nullopt;
 }
 
-/// Finds a rank whose call differs from the most frequent call in the same collective. If several
+/// Returns a rank whose call differs from the most frequent call in the same collective. If several
 /// calls are equally frequent, the call of the lowest rank counts as the most frequent call.
+/// Returns nullopt if the calls agree in each collective.
 std::optional<Culprit> find_mismatch(std::span<const RankState> ranks) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, Calls> by_call;
   for (std::size_t r = 0; r < ranks.size(); ++r) {

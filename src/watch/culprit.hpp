@@ -17,8 +17,8 @@ struct PastCall {
   cluster::CallFields fields{};
 };
 
-/// The calls of a rank in one group, as CallLog::entries of the rank shows the calls. `fields` and
-/// `peer` describe the current or most recent call.
+/// The calls of a rank in one group, from the entry of the group in the rank's CallLog. `fields`
+/// and `peer` describe the current or most recent call.
 struct GroupState {
   std::uint64_t group = 0;   // id of the group
   std::uint64_t number = 0;  // number of the group's collectives that the rank has entered
@@ -39,7 +39,7 @@ struct RankState {
   const GroupState* call() const;  // the call that the rank is in, or nullptr
 };
 
-/// Says how a culprit was found. The values are in order of certainty, the most certain first.
+/// How a culprit was found. The values are in order of certainty, the most certain first.
 enum class Sign {
   stopped,   // the rank's process is stopped
   outside,   // the rank hangs outside of communication calls

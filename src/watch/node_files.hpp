@@ -27,7 +27,7 @@ public:
   explicit NodeFiles(Layout layout);
 
   /// Writes the slots of this node's ranks, and the verdict, to this node's file. File system
-  /// errors are ignored, because the other nodes then notice that the file no longer changes.
+  /// errors are ignored, because the other nodes notice when the file no longer changes.
   void publish(const SharedState& shared);
 
   struct Update {
@@ -39,8 +39,8 @@ public:
   /// copies its data into the slots of that node's ranks.
   Update read(int node, const SharedState& shared);
 
-  /// Removes this node's file, and Layout::directory if it is empty then. Call it when all ranks of
-  /// the node have ended normally.
+  /// Removes this node's file, and also Layout::directory if no file of another node is left. Call
+  /// it when all ranks of the node have ended normally.
   void remove() noexcept;
 
 private:

@@ -18,11 +18,11 @@ struct ProcessInfo {
 /// Returns the state of a process; nullopt if it does not exist. Source: proc(5), /proc/[pid]/stat.
 std::optional<ProcessInfo> process_info(int pid);
 
-/// Describes in words what the kernel reports about a process: "stopped (state T), in
+/// Returns a short text about what the kernel reports about a process: "stopped (state T), in
 /// do_signal_stop".
 std::string kernel_words(int pid);
 
-/// Describes in several lines what the kernel reports about a process. The lines are the state,
+/// Returns several lines about what the kernel reports about a process. The lines are the state,
 /// threads, memory, pending signals and context switches from /proc/[pid]/status, and the files
 /// wchan, syscall and stack. Lines and files that cannot be read are left out.
 std::string kernel_report(int pid);

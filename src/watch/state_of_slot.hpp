@@ -12,7 +12,8 @@ namespace mgpu::watch {
 RankState state_of(const Slot& slot);
 
 /// Returns the call that a rank is in: "in all_reduce of 12 f32, sum (call 7 of its group)", or "in
-/// no call between ranks".
+/// no call between ranks". A call with one peer is shown as "in send_receive of 12 f32 with rank
+/// 3".
 std::string call_text(const RankState& rank);
 
 /// Returns what a rank does: "phase forward, train, step 20, in no call between ranks".

@@ -13,8 +13,8 @@ namespace {
 // If the leader of a node gives no heartbeat for this long, the next living rank of the node
 // becomes the leader.
 constexpr double kBeatLostS = 1.5;
-// Interval between two publications to other nodes. kPublishUrgentlyS applies while a rank of this
-// node has been silent for more than half of limit_s.
+// Interval between two publications to other nodes. The shorter interval kPublishUrgentlyS applies
+// while a rank of this node has been silent for more than half of limit_s.
 constexpr double kPublishEveryS = 1.0;
 constexpr double kPublishUrgentlyS = 0.4;
 // While a node has been without contact for longer than this, no rank counts as hung, because the
@@ -53,9 +53,9 @@ bool Watchdog::Watcher::leads() const {
   return true;
 }
 
-/// Finds a dead rank of this node. Before it returns the rank, waits for kSureAfter and checks the
-/// rank again. If a launcher kills all ranks, it kills this rank during the wait, and this rank
-/// does not report a death.
+/// Returns a dead rank of this node; nullopt if no rank is dead. Before it returns a rank, waits
+/// for kSureAfter and checks that rank again. If a launcher kills all ranks, it also kills the
+/// calling rank during the wait, so the calling rank does not report a death.
 std::optional<int> Watchdog::Watcher::find_dead() const {
   for (const int rank : local_ranks()) {
     const auto is_dead = [&] { return slot_of(rank).presence == Presence::here && is_gone(rank); };
@@ -88,8 +88,8 @@ void Watchdog::Watcher::exchange_with_nodes() {
   read_nodes();
 }
 
-/// Reads the other nodes' files. If a file contains a published verdict, writes the crash files of
-/// this node and ends the process; see publish_reports().
+/// Reads the other nodes' files. If a file contains a published verdict, copies the verdict to the
+/// shared state of this node. Then calls publish_reports(), which ends the process.
 void Watchdog::Watcher::read_nodes() {
   for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
     if (std::cmp_equal(node, node_)) continue;

@@ -63,8 +63,8 @@ std::span<const OptionRow> option_rows();
 const OptionRow* find_row(std::string_view name);
 
 /// Parses the command line. In the name of an option `_` and `-` are the same. `table` has the
-/// configuration keys: --select sets the first key whose name ends in ".select", and error messages
-/// suggest keys of the table.
+/// configuration keys. The option --select sets the first key of the table whose name ends in
+/// ".select". Error messages suggest keys of the table.
 ///
 /// Errors: ConfigFailure E141 to E144 (exit 64) with one or more mistakes of the command line. The
 ///         keys and values in Options::overrides are checked later, by load_config().

@@ -13,15 +13,15 @@ namespace mgpu::app {
 /// MPI.
 bool is_later_rank();
 
-/// --plan: prints the work of each rank, whether it fits into memory, and the estimated time. Works
-/// without MPI, GPU and driver. Under mpirun only the first rank prints.
+/// --plan: prints the work of each rank, whether the work fits into memory, and the estimated time.
+/// Works without MPI, GPU and driver. Under mpirun only the first rank prints.
 ///
 /// Errors: those of load_config(), of reading the job's keys and of Job::plan(); E206 (exit 69)
 ///         when there are GPUs but CUDA does not work.
 ExitCode print_plan(const Options& options, const FileProvider& files, std::ostream& out);
 
-/// --check: tests everything that a run needs and prints one line for each test. If the command
-/// line names no configuration, tests only the installation. Rank 0 prints.
+/// --check: tests everything that a run needs, and prints a line for each test, or JSON with
+/// --json. If the command line names no configuration, tests only the installation. Rank 0 prints.
 ///
 /// Returns the exit code of the first test that failed, or ExitCode::done if no test failed.
 /// Warnings and skipped tests are not failures.

@@ -8,9 +8,9 @@ namespace mgpu::app {
 /// lines with the Git commit and the versions of the libraries and the compiler follow.
 std::string version_text(bool verbose);
 
-/// Returns the text of --env: versions, the machine, and the environment variables that steer MPI,
-/// NCCL, CUDA and Slurm. Other variables are left out, to keep secrets out of bug reports. Works
-/// without MPI_Init.
+/// Returns the text of --env: versions, the machine, and the environment variables that
+/// shown_environment() returns. Other variables are left out, to keep secrets out of bug reports.
+/// Works without MPI_Init.
 std::string environment_text();
 
 }  // namespace mgpu::app

@@ -13,7 +13,7 @@ namespace mgpu::app {
 
 /// Handles the options that need no run: --help, --version, --env, --explain, --print-config.
 /// Returns nullopt when the options ask for something else. Every rank writes the answer to `out`.
-/// To show the answer once, the caller passes a stream that discards all text on the other ranks.
+/// To show the answer once, the caller passes a stream that discards all text on all ranks but one.
 ///
 /// Ranks:  collective over the group of `files` for --print-config, local otherwise.
 /// Errors: those of load_config() for --print-config; ConfigFailure (exit 64) if the topic

@@ -28,7 +28,8 @@ public:
   /// `elapsed_s`: for how many seconds this process has been running.
   ///
   /// Ranks:  collective over the topology's world.
-  /// Errors: E601 (a file cannot be created), E602 (write failed), each on all ranks.
+  /// Errors: E601 (a file cannot be created), E602 (write failed) or E603 (the folder logs/ cannot
+  ///         be created), each on all ranks.
   RunFiles(const Options& options, const Config& config, const std::string& run_name,
            const cluster::Topology& topology, const cluster::DeviceChoice& choice,
            const store::RunDirectory& directory, double elapsed_s);
@@ -41,9 +42,10 @@ public:
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;
 
-  /// print() writes a text to run.log and, without option -q, to the screen. print_if_quiet() shows
-  /// a text only with option -q. print_last_line() shows the last line of the run. On ranks other
-  /// than 0, these functions do nothing.
+  /// The function print() writes a text to run.log and, without option -q, to the screen. With
+  /// option -q, print_if_quiet() writes a text to the screen. With or without -q, print_last_line()
+  /// writes the last line of the run to run.log and to the screen. On ranks other than 0, these
+  /// functions do nothing.
   void print(std::string_view text);
   void print_if_quiet(std::string_view text);
   void print_last_line(std::string_view line);
@@ -54,8 +56,9 @@ public:
 
   report::TensorBoardFile* tensorboard() { return tensorboard_.get(); }
 
-  /// Prints on rank 0 the warnings that other ranks have logged since the last call. Warnings with
-  /// the same text are printed once. event() has already printed the warnings of rank 0.
+  /// Prints on rank 0 the warnings that other ranks have logged since the last call. If several
+  /// ranks logged the same text, it is printed once. A text that rank 0 also logged is not printed
+  /// again, because event() has already printed it.
   ///
   /// Ranks:  collective over the topology's world.
   /// Errors: E602 on all ranks if an earlier write to a log failed.

@@ -15,23 +15,23 @@ namespace mgpu {
 std::string without_secrets(std::string_view text);
 
 /// Writes crash/rank_NN.txt when this rank dies: the error or signal, the phase, the last events
-/// and the stack. After one rank has died, mpirun or srun kills the others within a second. This
+/// and the stack. After one rank has died, mpirun or srun kills the others within seconds. This
 /// leaves little time, so the constructor prepares everything in advance, and opens the file under
 /// the name .rank_NN.tmp. The file is renamed after it has been written. In a signal handler, the
 /// class writes the file without allocating memory.
 ///
-/// Installs a handler for SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL. The handler writes the file,
-/// restores the signal's previous action, and raises the signal again. Only one object may exist at
-/// a time. The file contains no environment variables. In the error, the events and the versions,
-/// texts that look like secrets are replaced by ***. The argument of write_in_handler() is written
-/// unchanged.
+/// The constructor installs a handler for SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL. The handler
+/// writes the death note (see write_own_death_note()) and the crash file, restores the signal's
+/// previous action, and raises the signal again. Only one object may exist at a time. The crash
+/// file contains no environment variables. In the error, the events and the versions, texts that
+/// look like secrets are replaced by ***. The argument of write_in_handler() is written unchanged.
 class CrashFile {
 public:
   struct Options {
     fs::path directory;  // "<run directory>/crash", created if missing
     int world_rank = 0;
     int world_size = 1;      // number of ranks
-    std::string versions{};  // versions of libraries, as lines; at most 4,095 bytes
+    std::string versions{};  // versions of libraries, as lines; cut to 4,095 bytes
   };
 
   /// Prepares the file and installs the handler.

@@ -39,15 +39,15 @@ enum class ExitCode : int {
   ranks_lost = 76,     // a rank died or hung
   skipped = 77,        // a test lacks a requirement, such as a GPU
   config = 78,         // invalid configuration
-  numeric = 79,        // NaN or infinity in logits or gradients
+  numeric = 79,        // NaN or infinity, for example in logits or gradients
   corrupt = 80,        // stored bytes differ from what was written
   in_use = 81,         // the output belongs to another running process
 };
 
 /// Base class of every error that this program reports on purpose.
 ///
-/// what() reads "file:line: message". Subclasses store their facts in fields, so that tests can
-/// compare fields instead of messages.
+/// The text of what() is "file:line: message". Subclasses store their facts in fields, so that
+/// tests can compare fields instead of messages.
 class Error : public std::runtime_error {
 public:
   explicit Error(std::string_view message, Where where = Where::here());

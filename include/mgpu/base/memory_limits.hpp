@@ -15,7 +15,8 @@ struct MemoryLimit {
 };
 
 /// Returns the limits of this process's control group and of all control groups above it. Reads
-/// cgroup versions 1 and 2. Control groups without a limit are left out.
+/// cgroup versions 1 and 2. A control group of version 2 without a limit is left out. A control
+/// group of version 1 without a limit is included, with a limit of about 2^63 bytes.
 ///
 /// `group_file` lists the control groups of the process, and `root` is where they are mounted.
 /// Source: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst

@@ -7,8 +7,9 @@
 
 namespace mgpu {
 
-/// Returns why `path` cannot be read as a file: "there is no such file: PATH", or "this is no
-/// regular file: PATH" for a folder, a device or a pipe. Returns nullopt for a regular file.
+/// Returns why `path` cannot be read as a file: "there is no such file: PATH". For a folder, a
+/// device or a pipe, returns "this is not a regular file: PATH". Returns nullopt for a regular
+/// file.
 std::optional<std::string> missing_file(const fs::path& path);
 
 }  // namespace mgpu

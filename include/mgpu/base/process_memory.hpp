@@ -7,8 +7,9 @@ namespace mgpu {
 /// Returns the peak resident memory of this process in bytes.
 std::uint64_t host_peak_bytes();
 
-/// Returns the bytes that processes of this machine may still allocate: the kernel's "available"
-/// memory, but at most what the control groups of this process still permit (see memory_limits()).
+/// Returns the bytes that this process may still allocate. This is what the kernel calls available
+/// memory of the machine, but at most what the control groups of this process still permit (see
+/// memory_limits()).
 std::uint64_t host_free_bytes();
 
 /// Grows the heap of the main thread by `bytes`, in huge pages where the system permits. From then

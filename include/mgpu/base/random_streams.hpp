@@ -47,7 +47,7 @@ constexpr double uniform53(std::uint32_t high, std::uint32_t low) {
 
 /// The random numbers of one sample in one round. The caller chooses what a round is, for example
 /// an epoch. Draw d is a pure function of (seed, purpose, round, sample, d), never of a rank or of
-/// the order of calls.
+/// the order of calls. A stream has 2^34 draws, and then repeats.
 class RandomStream {
 public:
   /// Requires round < 2^24.
@@ -70,7 +70,7 @@ public:
     return static_cast<std::uint32_t>((std::uint64_t{bits(draw)} * n) >> 32);
   }
 
-  /// Returns draws 4b to 4b + 3. bits() returns the same values one by one.
+  /// Returns draws 4b to 4b + 3, which bits() returns one by one.
   constexpr Philox4 block(std::uint32_t b) const {
     return philox(
         {b, site_, static_cast<std::uint32_t>(sample_), static_cast<std::uint32_t>(sample_ >> 32)},

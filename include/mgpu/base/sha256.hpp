@@ -10,7 +10,8 @@ struct evp_md_ctx_st;
 
 namespace mgpu {
 
-/// Computes the SHA-256 of all bytes that are given to add(). Errors: Error if OpenSSL fails.
+/// Computes the SHA-256 of all bytes that are given to add().
+/// Errors: Error if OpenSSL fails.
 class Sha256 {
 public:
   Sha256();

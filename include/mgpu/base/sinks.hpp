@@ -31,8 +31,8 @@ public:
   virtual ~ScalarSink() = default;
   virtual void scalar(std::string_view tag, std::int64_t step, double value) = 0;
 
-  /// Called when training resumes at `step`. Scalars that an earlier attempt wrote for `step` and
-  /// later steps are then invalid.
+  /// Called when training resumes at `step`. The call makes the scalars invalid that an earlier
+  /// attempt wrote for `step` and later steps.
   virtual void resumed_at(std::int64_t /*step*/) {}
 };
 

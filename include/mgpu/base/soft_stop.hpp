@@ -51,7 +51,8 @@ public:
 class SoftStop {
 public:
   struct Options {
-    /// A file that requests a stop when it exists. poll() removes it. Only one rank sets this path.
+    /// A file whose existence requests a stop. The function poll() removes it. Only one rank of a
+    /// run sets this path; "": no file.
     fs::path stop_file{};
     double time_limit_s = std::numeric_limits<double>::infinity();  // --time-limit
     double elapsed_s = 0.0;  // seconds of the time limit that had passed at construction

@@ -11,13 +11,11 @@ namespace mgpu {
 /// Source: Unicode 15.0, table 3-7.
 std::size_t find_bad_utf8(std::string_view text);
 
-/// Returns the number of characters (code points) of `text`.
-/// Shapes: text must be valid UTF-8
+/// Returns the number of characters (code points) of `text`, which must be valid UTF-8.
 std::size_t utf8_length(std::string_view text);
 
-/// Returns the byte offset of character `index` (from 0); text.size() if there are fewer
-/// characters.
-/// Shapes: text must be valid UTF-8
+/// Returns the byte offset of character `index` (from 0) of `text`, which must be valid UTF-8;
+/// text.size() if there are fewer characters.
 std::size_t utf8_offset(std::string_view text, std::size_t index);
 
 /// Returns `text` as valid UTF-8 without NUL, which C interfaces take for the end of a text. Each

@@ -45,8 +45,8 @@ struct CallLog {
 };
 
 /// Moves the CallLog of this process to `place`, which must stay valid until the next call of this
-/// function. nullptr moves the log back to memory of this process. During the move, no other thread
-/// may be inside a communication call.
+/// function. With nullptr, moves the log back to memory of this process. During the move, no other
+/// thread may be inside a communication call.
 void keep_call_log_in(CallLog* place) noexcept;
 
 /// The entry of one group in the CallLog of this process. The destructor frees the entry.

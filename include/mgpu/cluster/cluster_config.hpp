@@ -24,7 +24,7 @@ struct ClusterConfig {
   int gpus_per_model = 1;                // ranks that share one copy of the model
   std::vector<int> groups;               // sizes of the model groups, see Topology; empty: every
                                          // group has gpus_per_model ranks
-  std::optional<Backend> backend;        // nullopt: plan_devices() chooses it
+  std::optional<Backend> backend;        // nullopt (`auto`): plan_devices() chooses it
   int threads = 1;                       // compute threads of a rank
   double memory_margin = 0.08;           // share of the memory of a GPU or node that stays free
   std::int64_t clear_cache_every = 0;  // steps between two frees of libtorch's GPU cache; 0: never
@@ -44,9 +44,8 @@ void add_cluster_keys(KeyTable& table);
 ///         is `mpi`; those of Config's getters.
 ClusterConfig read_cluster_config(const Config& config);
 
-/// read_gpus_per_model() and read_groups() return the values of devices.gpus_per_model and
-/// devices.groups. They serve checks that must also work when other keys of devices.* have wrong
-/// values.
+/// These functions return the values of devices.gpus_per_model and devices.groups. They serve
+/// checks that must also work when other keys of devices.* have wrong values.
 int read_gpus_per_model(const Config& config);
 std::vector<int> read_groups(const Config& config);
 

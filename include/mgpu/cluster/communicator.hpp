@@ -24,13 +24,13 @@ namespace mgpu::cluster {
 /// it was made.
 ///
 /// Ranks:  all_reduce(), broadcast() and the destructor are collective over the group, in the same
-///         order on all ranks. exchange(), send() and receive() are between two ranks. The other
-///         functions are local.
+///         order on all ranks. The calls exchange(), send() and receive() are between two ranks.
+///         The other functions are local.
 /// Errors: Failure E402 when a call takes longer than CommunicatorOptions::timeout_s; E403 when a
-///         peer is lost or NCCL reports an asynchronous error. After either, every call of the
-///         communicator fails. In checked builds (MGPU_CHECKED=1), ShapeError when a call differs
-///         between ranks in its kind, count, type, ReduceOp or root. Backend nccl checks only
-///         all_reduce() and broadcast().
+///         peer is lost or NCCL reports an asynchronous error. After one of these failures, every
+///         later call of this communicator throws E403. In checked builds (MGPU_CHECKED=1),
+///         ShapeError when a call differs between ranks in its kind, count, type, ReduceOp or root.
+///         With backend nccl, this check covers only all_reduce() and broadcast().
 class Communicator {
 public:
   Communicator() = default;
@@ -44,8 +44,8 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Reduces element by element, in place. Accepts the types f32, f64, f16, bf16, i32 and i64. The
-  /// backend chooses the order of the sum; all ranks get the same bits.
+  /// Reduces element by element, in place. Accepts every DType. The backend chooses the order of
+  /// the sum; all ranks get the same bits.
   virtual void all_reduce(BufferView values, ReduceOp op) = 0;
 
   /// Copies the bytes of rank `root` to every rank, in place.

@@ -44,16 +44,18 @@ struct DevicePlan {
                                 // for an attribute of the run's results
 };
 
-/// Assigns a device to each rank. Let r be the rank's index within its node (RankPlace::node_rank).
-/// The rank takes GPU r modulo n, where n is the number of GPUs that it sees. If devices.gpus is a
-/// list, the rank takes element r modulo the length of the list. The first rule (r modulo n) is
-/// correct whether a task sees all GPUs of its node (mpirun, --gres) or only one (--gpus-per-task).
+/// Chooses the backend, and assigns a device to each rank. If devices.backend is auto, the backend
+/// is mpi when no rank sees a GPU and devices.gpus is `all`. Otherwise auto gives nccl, or staged
+/// when ranks share a GPU.
+///
+/// With backend mpi, every rank gets the CPU. With nccl and staged, every rank gets a GPU. Let r be
+/// the rank's index within its node (RankPlace::node_rank). If devices.gpus is `all`, the rank gets
+/// GPU r modulo n, where n is the number of GPUs that it sees. This is correct whether a task sees
+/// all GPUs of its node (mpirun, --gres) or only one (--gpus-per-task). If devices.gpus is a list,
+/// the rank gets element r modulo the length of the list.
+///
 /// If devices.backend is nccl, ranks may share a GPU only if every rank has a different
 /// NCCL_HOSTID. This is a slow way to try NCCL on one card.
-///
-/// If devices.backend is auto, the backend is mpi when no rank sees a GPU and devices.gpus is
-/// `all`. Otherwise the backend is nccl, or staged when ranks share a GPU. With mpi, every rank
-/// gets the CPU instead of a GPU.
 ///
 /// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range. E202 when
 ///         devices.backend is nccl and ranks would share a GPU without different NCCL_HOSTIDs. E203

@@ -63,7 +63,8 @@ private:
 
 enum class MemoryKind { device, pinned_host };
 
-/// A block of uninitialized memory, aligned to 256 bytes, which the object owns.
+/// A block of uninitialized memory, aligned to 256 bytes, which the object owns. Memory of kind
+/// pinned_host needs CUDA, even if `device` is the CPU.
 class Buffer {
 public:
   Buffer(Device device, std::size_t bytes, MemoryKind kind = MemoryKind::device);
@@ -76,8 +77,8 @@ public:
   std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Returns a view of the first `count` elements of this buffer. Errors: ShapeError when the
-  /// buffer is smaller.
+  /// Returns a view of the first `count` elements of this buffer.
+  /// Errors: ShapeError when the buffer is smaller.
   BufferView view(std::size_t count, DType dtype) const;
 
 private:
@@ -92,8 +93,8 @@ private:
 /// frees memory. Any thread may call it.
 void keep_device_memory() noexcept;
 
-/// Returns a view of elements [begin, begin + count) of `view`. Errors: ShapeError when `view` ends
-/// earlier.
+/// Returns a view of elements [begin, begin + count) of `view`.
+/// Errors: ShapeError when `view` ends earlier.
 BufferView slice(BufferView view, std::size_t begin, std::size_t count);
 
 /// Copies `from` to `into`, in stream order. Each of the two may be in host or device memory.

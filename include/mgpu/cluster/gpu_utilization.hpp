@@ -24,8 +24,8 @@ class UtilizationMeter {
 public:
   static constexpr const char* kNvml = "libnvidia-ml.so.1";
 
-  /// Starts to sample the GPU of this uuid ("GPU-e7b3bccd-..."). If the library is missing, or does
-  /// not know the GPU, there are no samples.
+  /// Starts to sample the GPU with this uuid ("GPU-e7b3bccd-..."), one sample per `period`. If the
+  /// NVML library `library` is missing, or does not know the GPU, there are no samples.
   explicit UtilizationMeter(const std::string& uuid, const char* library = kNvml,
                             std::chrono::milliseconds period = std::chrono::seconds(1));
   ~UtilizationMeter();

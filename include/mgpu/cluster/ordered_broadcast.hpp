@@ -29,8 +29,8 @@ public:
   /// Returns the next message. A rank other than the root waits for it. On the root, the message
   /// must already have been posted.
   /// Errors: Error on the root if it has posted no further message. On other ranks, Failure E402 if
-  ///         no message arrives within the constructor's `timeout_s`, and E403 after an earlier
-  ///         failure.
+  ///         no message arrives within the constructor's `timeout_s`. After that, each later call
+  ///         on this rank throws E403.
   std::string receive();
 
 private:

@@ -24,8 +24,9 @@ public:
   ~SharedCounter();
 
   /// Returns the next number.
-  /// Errors: Failure E402 when rank 0 does not answer within the constructor's `timeout_s`, and
-  ///         E403 after an earlier failure. Rank 0 throws the errors of the thread that answers.
+  /// Errors: on ranks other than 0, Failure E402 when rank 0 does not answer within the
+  ///         constructor's `timeout_s`. After an E402, each later call on this rank throws E403. On
+  ///         rank 0, the exception that ended the thread that answers the other ranks.
   std::int64_t take();
 
 private:

@@ -9,9 +9,9 @@
 
 namespace mgpu::cluster {
 
-/// Says on which node a rank runs, and which index the rank has among the ranks of that node. These
-/// numbers do not come from SLURM_* variables, because under mpirun those variables describe the
-/// launcher instead of the rank.
+/// The node on which a rank runs, and the index of the rank among the ranks of that node. These
+/// numbers come from MPI. They do not come from SLURM_* variables, because under mpirun those
+/// variables describe the launcher instead of the rank.
 struct RankPlace {
   int node_index = 0;  // index of the node; nodes are ordered by their lowest rank
   int node_rank = 0;   // index of the rank among the ranks of its node, from 0

@@ -18,8 +18,8 @@
 namespace mgpu::cluster {
 
 /// Runs `step` on every rank as run_together() does, but returns the failure instead of throwing
-/// it; nullopt if no rank failed. All ranks can then close files collectively before they throw the
-/// failure. Only a DivergedFailure is thrown, as by run_together().
+/// it; nullopt if no rank failed. So all ranks can close files collectively before they throw the
+/// failure. A DivergedFailure is not returned, but thrown as by run_together().
 /// Ranks:  collective over `group`.
 std::optional<ErrorReport> try_together(const Group& group, const std::function<void()>& step);
 

@@ -12,7 +12,8 @@ namespace mgpu {
 /// other. Its exit code is that of the first failure.
 class CombinedFailure : public Failure {
 public:
-  /// Joins the failures in `reports` into one. Errors: Error if `reports` is empty.
+  /// Joins the failures in `reports` into one.
+  /// Errors: Error if `reports` is empty.
   explicit CombinedFailure(std::vector<ErrorReport> reports);
 
   const std::vector<ErrorReport>& reports() const noexcept { return reports_; }

@@ -14,10 +14,11 @@
 
 namespace mgpu {
 
-/// Thrown when code reads a refused key of a Config. A key is refused if its value is wrong, or if
-/// it is required but missing. If a file or the command line sets an unknown name, every key that
-/// is not set is refused as well, because the user may have meant this key. Checks of rules about
-/// several keys skip a rule that reads a refused key.
+/// Thrown when code reads a refused key of a Config. A key is refused if its value is wrong, if it
+/// is required but missing, or if an unknown name in a file or on the command line resembles it. If
+/// an unknown name resembles no key, every key that is not set is refused, because the user may
+/// have meant any of these keys. Rules about several keys are not checked if they read a refused
+/// key.
 class RefusedKey : public Error {
 public:
   using Error::Error;
@@ -42,7 +43,7 @@ public:
   ///
   /// Memory: `table` has to outlive the config.
   /// Errors: Error for a name that is not in the table, or a value that its key does not accept.
-  ///         read_config() finds such mistakes of users first, and reports them.
+  ///         Before that, read_config() finds such mistakes of users, and reports them.
   Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values,
          std::vector<std::string> notes = {});
 
@@ -76,7 +77,9 @@ public:
   bool is_given(std::string_view name) const;
 
   /// Returns whether a file or the command line sets the key to a value other than its default.
-  /// Checks that refuse a key use this, because the printed configuration of a run sets all keys.
+  /// Checks that refuse a key use is_changed() instead of is_given(), because the printed
+  /// configuration of a run sets all keys. A path always differs from a relative default, because
+  /// paths that are set become absolute.
   bool is_changed(std::string_view name) const;
   const Place& place(std::string_view name) const;
 
@@ -95,8 +98,8 @@ public:
   Failure problem(std::string_view code, std::string_view name, std::string sentence,
                   std::string help = "") const;
 
-  /// Returns a copy in which key `name` has the value `text`. Errors: Error for a name that is not
-  /// in the table, or a value that its key does not accept.
+  /// Returns a copy in which key `name` has the value `text`.
+  /// Errors: Error for a name that is not in the table, or a value that its key does not accept.
   Config with(std::string_view name, std::string_view text) const;
 
   /// Returns the specifications of all keys that the job reads, in the order of the table.

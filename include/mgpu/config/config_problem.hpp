@@ -40,11 +40,11 @@ struct Problem {
 /// Makes the error report of a mistake (exit 78): the place, the line with a caret, and the help.
 ErrorReport to_report(const Problem& problem);
 
-/// Holds all mistakes of a configuration. what() shows the first 40 mistakes and all broken rules,
-/// then "5 errors in conf.yaml; nothing was started."
+/// Holds all mistakes of a configuration. Its text shows the first 40 mistakes and all broken
+/// rules, then "5 errors in conf.yaml; nothing was started."
 class ConfigFailure : public Failure {
 public:
-  /// what() shows the elements of `problems` in order, and then those of `rules`: the failures of
+  /// The text shows the elements of `problems` in order, and then those of `rules`: the failures of
   /// rules about several keys. `problems` has at least one element.
   explicit ConfigFailure(std::vector<Problem> problems, ExitCode exit = ExitCode::config,
                          const std::vector<ErrorReport>& rules = {}, Where where = Where::here());

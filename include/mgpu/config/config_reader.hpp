@@ -28,24 +28,27 @@ struct ConfigSources {
   std::filesystem::path working_directory{};  // absolute; the command line's paths start here
 
   /// Reads a file, or standard input for "-", and gives every rank the same bytes. All ranks call
-  /// it for the same files in the same order. Errors: Failure E603 when the file cannot be read.
+  /// it for the same files in the same order.
+  /// Errors: Failure E603 when the file cannot be read.
   std::function<std::string(const std::filesystem::path&)> read{};
 
   /// Reads an environment variable for `~`, `$NAME` and `${NAME}` in paths. All ranks call it for
   /// the same names in the same order. Without this function, all variables count as unset.
   ReadVariable variable{};
 
-  /// Returns "" if the folder `path` exists, or if the local Hugging Face cache does not have the
-  /// model `name`. read_config() then uses `path`. Otherwise, returns the folder of the model in
-  /// the cache, which read_config() uses instead of `path`. All ranks call it with the same
-  /// arguments in the same order. Without this function, no cache is searched.
+  /// Finds the folder of a model for a key that gives a path or a name. If the folder `path`
+  /// exists, or if the local Hugging Face cache does not have the model `name`, returns "", and
+  /// read_config() uses `path`. Otherwise, returns the folder of the model in the cache, which
+  /// read_config() uses instead of `path`. All ranks call it with the same arguments in the same
+  /// order. Without this function, no cache is searched.
   std::function<std::string(const std::filesystem::path& path, const std::string& name)>
       find_model{};
 
-  /// Checks the rules about several keys; throws Failure if a rule is broken. If read_config()
-  /// finds other mistakes, it calls `rules` to report broken rules together with these mistakes.
-  /// Otherwise, read_config() does not call `rules`, and its caller checks the rules. The getters
-  /// of the Config argument throw RefusedKey for keys that have no valid value.
+  /// Checks the rules about several keys; throws Failure if a rule is broken. read_config() calls
+  /// `rules` only if the sources have mistakes and every file was parsed to its end. It reports the
+  /// broken rules together with these mistakes. If the sources have no mistake, the caller of
+  /// read_config() has to check the rules. In the call by read_config(), the getters of the Config
+  /// argument throw RefusedKey for keys that have no valid value.
   std::function<void(const Config&)> rules{};
 };
 

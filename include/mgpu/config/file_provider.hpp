@@ -13,8 +13,8 @@ class FileProvider {
 public:
   using Step = std::function<std::string()>;
 
-  /// Returns a provider for this process alone, without MPI. cluster::shared_files() returns one
-  /// for a group of ranks.
+  /// Returns a provider for this process alone, without MPI. For a group of ranks, use
+  /// cluster::shared_files().
   static FileProvider alone();
 
   /// `share` runs a step on the rank that reads, and returns its result on every rank. `agree` runs
@@ -45,9 +45,9 @@ public:
   std::string variable(const std::string& name) const;
 
   /// Looks up a model that a key gives as a local path or as a name on the Hugging Face hub.
-  /// Returns the folder of the model `name` in the Hugging Face cache of the rank that reads.
-  /// Returns "" if the local folder `path` exists, which then is the model, or if the cache has no
-  /// copy with a config.json.
+  /// Returns "" if `path` exists, because the key then means this path. Otherwise, returns the
+  /// folder of the model `name` in the Hugging Face cache of the rank that reads; "" if the cache
+  /// has no copy with a config.json.
   ///
   /// Ranks:  collective over the group.
   std::string find_model(const std::filesystem::path& path, const std::string& name) const;

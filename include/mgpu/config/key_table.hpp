@@ -57,8 +57,9 @@ struct KeySpec {
                                        // such as "auto" or "all" that are also accepted
   std::vector<std::string> aliases{};  // other accepted names; the banner notes their use
   std::string alias_note{};            // how the key differs from the usual meaning of its aliases
-  const char* (*why_not)(const std::string& value) = nullptr;  // of type text or path: tells why a
-                                                               // value is wrong (E107), or nullptr
+  // Of type text, path or texts: returns why a value or an element of a list is wrong (E107);
+  // nullptr if it is right.
+  const char* (*why_not)(const std::string& value) = nullptr;
   bool identity = true;   // false: the key does not change results, so a resumed run may change it
   bool required = false;  // true: a file or the command line has to give it
   std::string file_ending{};  // of type path: a value with neither this ending nor a `/` is a
@@ -94,9 +95,9 @@ struct AcceptedName {
 class KeyTable {
 public:
   /// Adds a key.
-  /// Errors: Error when the name or an alias is empty or already names a key, or when a key has the
-  ///         name of a section. Error also when a name in `foreign` was added before, or when the
-  ///         default does not parse.
+  /// Errors: Error when the name or an alias is empty or already names a key, when a key has the
+  ///         name of a section, or when the default does not parse. Also the errors of
+  ///         add_foreign() for the names in `foreign`.
   void add(KeySpec spec);
 
   /// Records that `job` reads the key `name`. Once a key has such a record, only the recorded jobs
@@ -114,11 +115,12 @@ public:
 
   /// Adds the name of a setting in another program. Files and arguments of the command line that
   /// contain the name are refused (E111), with help.
-  /// Errors: Error when the name was added before.
+  /// Errors: Error when find_foreign() already finds the name.
   void add_foreign(ForeignName name);
 
   /// Returns what add_foreign() added for `path`, or for its last part, such as "epochs" in
-  /// "train.epochs". Returns nullptr if the name is unknown.
+  /// "train.epochs". A name with ForeignName::top_level_only is found only if `path` has no
+  /// section. Returns nullptr if no name is found.
   const ForeignName* find_foreign(std::string_view path) const;
 
   const std::vector<ForeignName>& foreign_names() const { return foreign_; }

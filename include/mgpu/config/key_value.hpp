@@ -32,14 +32,16 @@ struct ValueProblem {
 
 /// Reads `node` as a value of `spec`, strictly: `0x10`, `1e3` and `010` are not integers, `yes` is
 /// not a flag, and quoted digits are text. A node without a line number comes from the command
-/// line. The shell has removed its quotes, so a key of type text then accepts yes and no, too.
+/// line, where the shell has removed the quotes. So with such a node, a key of type text accepts
+/// yes and no, too.
 std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, const YamlNode& node);
 
 /// Reads `text` as a value of `spec`, as typed on the command line. Lists may be written [1, 3],
 /// 1,3 or, for integers, 0-3.
 std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, std::string_view text);
 
-/// Returns the key's default. Errors: Error when it does not parse.
+/// Returns the key's default.
+/// Errors: Error when it does not parse.
 KeyValue default_value(const KeySpec& spec);
 
 /// Formats the value as YAML for --print-config. The text is quoted where YAML 1.1 or 1.2 might

@@ -18,9 +18,9 @@ using ReadVariable = std::function<std::string(const std::string& name)>;
 /// The longest path that is accepted, in bytes: PATH_MAX without its NUL.
 inline constexpr std::size_t kMaxPathBytes = 4095;
 
-/// Replaces `~` at the start of a path with $HOME, if the path ends there or goes on with `/`.
-/// Replaces each `$NAME` or `${NAME}` with the value of that environment variable. `$$` becomes
-/// `$`; a `$` before any other character, or at the end, stays.
+/// Replaces the `~` in a path `~` or `~/...` with $HOME. Replaces each `$NAME` or `${NAME}` with
+/// the value of that environment variable. `$$` becomes `$`; a `$` before any other character, or
+/// at the end, stays.
 /// Errors: a ValueProblem E115 for a variable that is not set or is empty, for `${` that is not
 ///         followed by a name and `}`, and for `~NAME`; E106 for a path that becomes too long; E110
 ///         for a variable with control characters or bytes that are not UTF-8.

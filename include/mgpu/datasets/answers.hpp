@@ -16,6 +16,7 @@ std::optional<std::string> find_answer(std::string_view completion);
 
 /// Returns an answer without LaTeX commands for spacing, style and text, without currency and
 /// degree signs, without punctuation at its end, and without a leading assignment such as `x =`.
+/// Commands with the same meaning get one name, such as \frac for \dfrac.
 std::string plain_answer(std::string_view answer);
 
 /// Returns whether two answers are equal. Two numbers are compared exactly by same_number(), for

@@ -20,12 +20,12 @@ struct Answer {
 };
 
 /// A data set whose rows the program computes, or makes from a published data set. It may also
-/// judge the answers that a model gives, see has_check().
+/// judge the answers that a model gives (see has_check()).
 ///
 /// A row has the columns of a data file: `prompt` and `completion`, `messages`, `text`, or
-/// `token_ids` and `completion_ids`. It may also have `answer`. Rows and scores depend only on
-/// their arguments, on the configuration and on the files that it names. So they are the same on
-/// every rank and in every run.
+/// `token_ids` and `completion_ids`. It may also have `answer`. The results of row() and score()
+/// depend only on their arguments, on the configuration and on the files that the configuration
+/// names. So they are the same on every rank and in every run.
 class Dataset {
 public:
   Dataset() = default;
@@ -44,7 +44,8 @@ public:
   /// Returns whether score() can judge answers.
   virtual bool has_check() const { return false; }
 
-  /// Returns how good an answer to row `index` of a split is, from 0 (wrong) to 1 (right).
+  /// Returns the score of an answer to row `index` of a split, from 0 (wrong) to 1 (right). Returns
+  /// 0 if has_check() is false.
   virtual double score(Split /*split*/, std::int64_t /*index*/, const Answer& /*answer*/) const {
     return 0.0;
   }

@@ -50,7 +50,7 @@ struct NumberAtStart {
 /// number.
 ///
 /// The numerator and the denominator of a fraction, and the integer of a mixed number, have at most
-/// 10,000 digits. Other numbers have any length.
+/// 10,000 digits. Other numbers have any length, but an exponent has at most 9 digits.
 std::optional<NumberAtStart> read_number(std::string_view text);
 
 }  // namespace mgpu::datasets

@@ -21,8 +21,9 @@ double pass_at_k(std::int64_t samples, std::int64_t right, std::int64_t k);
 std::vector<std::int64_t> sample_counts(std::int64_t samples);
 
 /// Returns for each answer the index of the first answer that equals it, and -1 for nullopt. An
-/// answer that differs from all earlier answers gets its own index. `same` compares each text that
-/// occurs for the first time with these first answers, in order, until one is equal.
+/// answer that differs from all earlier answers gets its own index. A text that occurred before
+/// gets the index of that occurrence. `same` compares any other text with the answers that got
+/// their own index, in order, until one is equal.
 ///
 /// Time: at most one call of `same` for each pair of different texts.
 std::vector<std::int32_t> first_equal(
@@ -31,7 +32,7 @@ std::vector<std::int32_t> first_equal(
 
 /// Returns whether the most frequent answer is right, and no other answer is as frequent. `votes`
 /// has the results of first_equal() for the first k completions of a prompt. Completions without an
-/// answer do not vote. `is_right` says which completions are right.
+/// answer do not vote. is_right[i] is not 0 if completion i is right.
 ///
 /// Shapes: votes [k]; is_right [k] or longer
 bool is_majority_right(std::span<const std::int32_t> votes, std::span<const std::uint8_t> is_right);

@@ -18,7 +18,7 @@ namespace mgpu::formats {
 /// A named view of a tensor: the source of a write, or the destination of a read.
 struct NamedTensor {
   std::string name;                 // UTF-8, "blocks.0.attn.qkv.weight"
-  std::vector<std::int64_t> shape;  // [] is a scalar; 0 is allowed
+  std::vector<std::int64_t> shape;  // [] is a scalar; a length may be 0
   BufferView view;                  // host memory, contiguous, product(shape) elements
 };
 
@@ -30,8 +30,8 @@ std::string to_text(std::span<const std::int64_t> shape);
 /// Returns the name that safetensors files use for a type: "F32", "BF16".
 std::string_view name_of(DType dtype);
 
-/// Checks the view of `tensor`. Errors: Error when the view is not in host memory, or when its
-/// number of elements differs from that of the shape.
+/// Checks the view of `tensor`. Errors: Error when the view is not in host memory, when the shape
+/// has a negative length, or when the view and the shape differ in their number of elements.
 void check_view(const NamedTensor& tensor);
 
 /// Size and checksums of a safetensors file. write_safetensors() computes them from the data in

@@ -5,8 +5,8 @@
 
 namespace mgpu::input {
 
-/// Rows that do not come from a file of rows: the program generates them, or makes them from a
-/// result file. Row i is the same on all ranks and in any order of calls.
+/// Rows that the program makes: it generates them, or converts them from a result file or from a
+/// published data set. Row i is the same on all ranks and in any order of calls.
 class GeneratedRows {
 public:
   GeneratedRows() = default;

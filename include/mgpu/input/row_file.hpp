@@ -38,8 +38,9 @@ struct Row {
 /// In rows without a problem, the columns in one_of, all_of and may_have have the following types.
 /// `text`, `prompt` and `completion` are texts; `messages` is a list of objects with the texts
 /// `role` and `content`; `token_ids` and `completion_ids` are lists of integers >= 0. No list is
-/// empty; `id` and `cut` are texts or integers, and `answer` is a text or a number. If `chosen` is
-/// in all_of, then each of `prompt`, `chosen` and `rejected` is a text or a list like `messages`.
+/// empty. The columns `id` and `cut` are texts or integers, and `answer` is a text or a number. If
+/// `chosen` is in all_of, then each of `prompt`, `chosen` and `rejected` is a text or a list like
+/// `messages`.
 /// In rows without `token_ids`, a column `completion_ids` may have any type.
 ///
 /// Memory: an index of 16 bytes per 32 rows, a block of the file, and the requested rows; for
@@ -59,6 +60,7 @@ public:
   /// Reads `count` rows, beginning with row `first`. Reading in ascending order is fast.
   /// Errors: Failure E534 (exit 65) when the file has changed since it was opened; Failure E603
   ///         (exit 74) when it cannot be read; E532 (exit 65) when it is a damaged Parquet file.
+  ///         Error when the rows are not in [0, rows()).
   std::vector<Row> read(std::int64_t first, std::int64_t count) const;
 
   /// Returns the CRC-32C of the whole file, or of all generated rows as JSON Lines. It identifies
@@ -79,20 +81,25 @@ private:
   std::unique_ptr<Opened> opened_;
 };
 
-/// Opens the file on every rank. Rank 0 reads the file once to make an index. With BadRow::stop, or
-/// if rows must have an `id`, all rows are then checked; each rank checks an equal share of them.
+/// Opens the file on every rank. First, rank 0 reads the file once to make an index. Afterwards,
+/// the ranks check all rows if RowOptions::on_bad_row is BadRow::stop or if rows must have an `id`.
+/// Each rank checks an equal share of the rows.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: every rank throws the same: Failure E603 (missing, exit 66); E531 (unusable rows: their
-///         number and the first five); E532 (unknown or wrong format), E533 (missing column), E534
-///         (hosts see different files, or the file changed), E535 (Parquet is not in this build).
+/// Errors: every rank throws the same Failure:
+///         - E603 (exit 66): the file is missing
+///         - E531: the file is empty; with BadRow::stop also if rows are unusable, of which it
+///           shows the number and the first five
+///         - E532: the format is unknown or wrong, or there are no rows from data.start on
+///         - E533: a column is missing
+///         - E534: hosts see different files, or the file changed
+///         - E535 (exit 69): Parquet is not in this build
 RowFile open_rows(const cluster::Group& world, const RowOptions& options);
 
-/// Opens the file on a single rank, which reads the file once to make an index. With BadRow::stop,
-/// or if rows must have an `id`, this rank then checks all rows.
-/// Errors: Failure E603 (missing, exit 66); E531 (unusable rows: their number and the first five);
-///         E532 (unknown or wrong format), E533 (missing column), E534 (the file changed), E535
-///         (Parquet is not in this build).
+/// Opens the file on a single rank, which reads the file once to make an index. Afterwards, this
+/// rank checks all rows if RowOptions::on_bad_row is BadRow::stop or if rows must have an `id`.
+///
+/// Errors: those of the overload above
 RowFile open_rows(const RowOptions& options);
 
 /// Returns the number of rows that remain after data.start and data.max_samples are applied, but at

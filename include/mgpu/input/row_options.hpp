@@ -50,8 +50,8 @@ struct RowOptions {
   bool has_quotes = true;  // csv and tsv only; if false, quotes are ordinary characters
 
   /// The columns for the job's main input, by this program's names: a row must have exactly one of
-  /// them. If `columns` has pairs for some of these names, only those count, and rows omit the
-  /// columns with the other names.
+  /// them. If `columns` has a pair for at least one of these names, a row must have exactly one of
+  /// the names with a pair. In that case, rows lack the columns with the other names.
   std::vector<std::string> one_of;
   std::vector<std::string> all_of;    // columns that every row must also have
   std::vector<std::string> may_have;  // columns that the job uses if present

@@ -68,7 +68,8 @@ public:
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
   /// Writes the result file of a run from the chunks in `journal`, for --merge. The run is either
-  /// unfinished, or a new run whose journal has the chunks of the runs of all parts (--only I/N).
+  /// unfinished, or a new run. The journal of a new run has the chunks that the runs of the parts
+  /// (--only I/N) have written.
   /// `place.config` must be the configuration from which the job was made.
   /// Ranks:  collective over `world`.
   /// Errors: Failure E126 (exit 78) for an experiment, because the journals are in the run
@@ -120,8 +121,8 @@ struct JobSpec {
   /// Compares two runs of this job, for --compare; nullptr: runs of this job cannot be compared.
   run::CompareRuns compare = nullptr;
 
-  /// Whether a run may do only one part of the work (keys run.worker_id and run.total_workers, set
-  /// by --only I/N). --merge can then join the runs of all parts.
+  /// true: a run may do only one part of the work (keys run.worker_id and run.total_workers, set by
+  /// --only I/N), and --merge can join the runs of all parts.
   bool has_parts = false;
 };
 

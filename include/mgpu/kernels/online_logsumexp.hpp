@@ -20,7 +20,7 @@ struct OnlineLogsumexpArgs {
   float* tops;                  // [N] largest logit so far
   float* sums;                  // [N] sum of exp(logit - top)
   float* picked;  // [N] logit of the target, written if this block has the target; may be nullptr
-                  // if `targets` is
+                  // if `targets` is nullptr
   float* best_logits;      // [N, K] descending, ties by ascending token
   std::int64_t* best_ids;  // [N, K] tokens of best_logits; -1: no token so far
   std::size_t rows;        // N

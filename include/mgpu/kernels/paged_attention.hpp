@@ -12,15 +12,15 @@ namespace mgpu::kernels {
 inline constexpr std::size_t kMaxPagedHeadDim = 256;
 
 /// The keys and values of each token are in one slot, as float32 or bfloat16. Queries, sinks and
-/// outputs are float32. A page is `page_tokens` consecutive slots. Token t of sequence s is in the
-/// slot page_slots[s * page_pitch + t / page_tokens] + t % page_tokens. Keys and values in
-/// contiguous memory are the special case of consecutive pages.
+/// outputs are float32. A cache page is `page_tokens` consecutive slots. Token t of sequence s is
+/// in the slot page_slots[s * page_pitch + t / page_tokens] + t % page_tokens. Keys and values in
+/// contiguous memory are the special case of consecutive cache pages.
 struct PagedAttentionArgs {
   const float* queries;            // [N, H, C]
   const float* keys;               // [slots, G, C]
   const float* values;             // [slots, G, C]
   float* out;                      // [N, H, C] written
-  const std::int64_t* page_slots;  // [S, page_pitch] slot of the first token of each page
+  const std::int64_t* page_slots;  // [S, page_pitch] first slot of each cache page
   const std::int64_t* sequences;   // [N] sequence of each query
   const std::int64_t* positions;   // [N] position of each query in its sequence; the query attends
                                    // to keys up to this position
@@ -28,8 +28,8 @@ struct PagedAttentionArgs {
   std::size_t heads;               // H
   std::size_t kv_heads;            // G
   std::size_t head_dim;            // C <= kMaxPagedHeadDim
-  std::size_t page_tokens;         // tokens per page
-  std::size_t page_pitch;          // pages per sequence in page_slots
+  std::size_t page_tokens;         // tokens per cache page
+  std::size_t page_pitch;          // cache pages per sequence in page_slots
   std::int64_t window;  // number of keys that a query attends to, including its own; 0: all
   float scale;          // multiplies the product of query and key
   const float* sinks = nullptr;  // [H] score of the sink, a key without a value; nullptr: none
@@ -43,7 +43,7 @@ struct PagedAttentionArgs {
 /// query's position that are in its window. The CPU kernel has the scores of at most 8 queries in
 /// memory at a time, and the CUDA kernel stores no scores. On one machine the bits of a query's
 /// result depend only on its sequence up to the query. They do not depend on other queries, on the
-/// pages, or on how the queries are divided into calls.
+/// cache pages, or on how the queries are divided into calls.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates one row of
 ///         scores per query head for each of up to 8 queries.

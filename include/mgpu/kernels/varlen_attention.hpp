@@ -42,7 +42,8 @@ struct VarlenAttentionGradArgs {
 /// on the CPU. On GPUs, training computes these gradients with matrix products of cuBLAS.
 ///
 /// Memory: pointers on the host. Allocates about (longest sequence) * (6 * C + 48) floats.
-/// Errors: ShapeError when G does not divide H, or a prefix is not before its sequence.
+/// Errors: ShapeError when G does not divide H, or when a prefix is not before the own tokens of
+///         its sequence.
 /// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B; Xiao et al., arXiv 2309.17453
 ///         (sinks).
 namespace cpu {

@@ -19,7 +19,7 @@ struct ReportedValue {
   std::string text;        // description: "mean of chosen minus rejected reward"
   std::string unit{};      // "nats"; "" for none
   std::string chart{};     // title of the chart in report.html that shows the curve
-  std::string held_out{};  // result line: label of the value on held-out rows; "": omitted
+  std::string held_out{};  // label of the value on held-out rows in the result line; "": not shown
   bool on_screen = false;  // true: the line of each step shows the value
 };
 

@@ -17,7 +17,8 @@ std::string end_table(const RunSummary& summary);
 /// lines before its end. GB means 2^30 bytes, as in other tools that print these words.
 std::string memory_lines(const RunSummary& summary);
 
-/// Returns what a run prints with -q above the last line: its result, and `folder`, its directory.
+/// Returns the lines that a run with -q prints above its last line: the result of the run if it has
+/// one, and `folder`, the run directory.
 std::string quiet_lines(const RunSummary& summary, const std::string& folder);
 
 /// Returns the last line of every run, such as "mgpu_spmd: done, exit 0".

@@ -68,7 +68,7 @@ public:
     Verbosity verbosity = Verbosity::normal;
     bool json = false;  // true: events go to stdout, and text for people to stderr
     ProgressMode progress = ProgressMode::automatic;
-    double record_every_s = 1.0;  // least time between two progress events of a loop
+    double record_every_s = 1.0;  // least time between two events of a loop in events.jsonl
   };
 
   /// Opens the files of `options`.
@@ -78,7 +78,7 @@ public:
 
   /// Writes the event to the files and the screen. A failed write, such as on a full disk, is not
   /// thrown here but by check(). Event "debug" is dropped without -v.
-  /// Errors: Error for an event that has a field twice, which is a bug of the program.
+  /// Errors: those of event_json(), which are bugs of the program.
   void event(const Event& event) override;
 
   /// Writes text of several lines, such as the banner, to run.log and, unless quiet, to the screen.

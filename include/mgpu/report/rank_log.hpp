@@ -55,7 +55,8 @@ struct SharedWarning {
 /// the same lowest rank keep the order in which that rank gave them.
 /// `mine`: the warnings of this rank.
 ///
-/// Ranks:  collective over `group`: call it at boundaries (evaluation, checkpoint, end).
+/// Ranks:  collective over `group`. Call it at boundaries, such as an evaluation, a checkpoint or
+///         the end of the run.
 std::vector<SharedWarning> gather_warnings(const cluster::Group& group,
                                            const std::vector<std::string>& mine);
 

@@ -20,8 +20,9 @@ struct Curve {
   bool empty() const { return x.empty(); }
 };
 
-/// Reduces a curve to at most `count` points. Each of them is the mean of about equally many
-/// consecutive points.
+/// Reduces a curve to at most `count` points. If the curve has more points, each point of the
+/// result is the mean of about equally many consecutive points. If `count` is 0, returns the whole
+/// curve.
 Curve thinned(const Curve& curve, std::size_t count);
 
 /// A curve and the way to draw it.
@@ -70,19 +71,19 @@ bool spans_decade(const LineChart& chart);
 std::vector<double> log_ticks(double low, double high);
 
 /// Draws a time line with one row per rank, which shows the share of each phase at every moment.
-/// Waiting is red, and exposed communication is orange.
+/// Waiting is red, and exposed communication is orange. Returns "" if the table has no shares.
 std::string svg_timeline(const PhaseTable& table);
 
-/// Returns the CSS class for the color of each phase of the table. All phases have different
-/// colors, except these, which have the color of "other":
-/// - phases with less than 1 % of the time
-/// - if there are more than eight other phases without a fixed color, the shortest of them
-///
-/// Some phases, such as "forward", have a fixed color.
+/// Returns the CSS class for the color of each phase of the table:
+/// - Phases with less than 1 % of the time, and the phase "other", share the color of "other".
+/// - Some phases, such as "forward", have a fixed color.
+/// - The eight longest of the remaining phases have different colors. Any further phases have the
+///   color of "other".
 std::vector<std::string> phase_classes(const PhaseTable& table);
 
 /// Draws the memory of each element of `gpus` as a row of bars: allocated, reserved and total. The
-/// label of a row has the rank's number. All rows have the same scale.
+/// label of a row has the rank's number. All rows have the same scale. Returns "" if `gpus` is
+/// empty.
 std::string svg_memory(const std::vector<RunSummary::GpuMemory>& gpus);
 
 }  // namespace mgpu::report

@@ -26,8 +26,9 @@ std::vector<ScalarChart> standard_charts();
 
 /// One TensorBoard event file, written without protobuf or TensorFlow.
 ///
-/// Records are buffered and written about every ten seconds. After construction, a failed write is
-/// thrown only by check(), so that no rank fails alone in the middle of its work.
+/// Records are buffered, and written when the buffer has 64 KiB or the last write was ten seconds
+/// ago. After construction, a failed write is thrown only by check(), so that no rank fails alone
+/// in the middle of its work.
 /// Source: tensorflow/core/lib/io/record_writer.cc (framing), tensorflow/core/util/event.proto.
 class TensorBoardFile : public ScalarSink {
 public:

@@ -17,7 +17,7 @@ namespace mgpu::report {
 std::string h_mm_ss(double seconds);
 
 /// Formats a time as "52:50", or "1:30:00" from one hour on. With `tenths`, times below ten minutes
-/// look like "0:07.3".
+/// look like "0:07.3". A time that is negative or not finite gives "-".
 std::string m_ss(double seconds, bool tenths = false);
 
 /// Formats a point in time as "2026-11-21T10:42:07Z".
@@ -35,7 +35,7 @@ std::string rate_text(double per_second);
 /// Formats a whole number with commas: "412,300".
 std::string grouped(std::int64_t value);
 
-/// Formats a number of things: "1 prompt", "412,300 prompts". The plural of `noun` must end with s.
+/// Formats a number of things: "1 prompt", "412,300 prompts". The plural must be `noun` with an s.
 std::string counted(std::int64_t count, std::string_view noun);
 
 /// Formats a share in [0, 1] as "41.3 %".

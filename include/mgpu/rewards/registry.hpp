@@ -48,8 +48,10 @@ struct RewardEntry {
   bool needs_answers = false;
   const char* key = "";  // the key that must be set if this reward is chosen; "": no key
 
-  /// Makes the reward. Errors: Failure if the settings do not allow it. `make` is nullptr for the
-  /// reward `model`: its object is an argument of the constructor of WeightedRewards.
+  /// Makes the reward. `make` is nullptr for the reward `model`: its object is an argument of the
+  /// constructor of WeightedRewards.
+  /// Errors: Failure if a setting cannot be used, such as E107 (exit 78) for reward.regex and E552
+  ///         (exit 65) for a row of reward.file; those of input::open_rows() for reward.file.
   std::unique_ptr<Reward> (*make)(const RewardSettings& settings) = nullptr;
 };
 

@@ -30,6 +30,7 @@ public:
   virtual ~Reward() = default;
 
   /// Starts what the reward needs, such as a program. Called at most once, before score().
+  /// Errors: Failure E551 if the program of reward `command` cannot be started.
   virtual void start() {}
 
   /// Checks that what start() started still runs. Called after start() and before score().

@@ -21,7 +21,7 @@ struct FolderFacts {
 /// Returns the FolderFacts of a model folder. With `models`, the ranks of a node share the result,
 /// so each node opens the files only once.
 /// Ranks:  local.
-/// Errors: those of read_lm_config() and WeightFiles; with `models`, those of
+/// Errors: those of read_lm_config(), read_file() and WeightFiles; with `models`, those of
 ///         ResidentModels::about().
 FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels* models = nullptr);
 
@@ -34,9 +34,8 @@ inline std::uint32_t model_fingerprint(const std::filesystem::path& folder,
   return folder_facts(folder, models).fingerprint;
 }
 
-/// Extends the checksum `crc` by the number keys.summing_ranks(), and returns the result. If the
-/// number is more than 1, the sums in matrix products are divided among that many ranks. If it is
-/// 1, the function returns `crc` unchanged.
+/// Returns the checksum `crc`, extended by the number of ranks among which the sums in matrix
+/// products are divided (keys.summing_ranks()). Returns `crc` unchanged if this number is 1.
 std::uint32_t crc_with_groups(const run::ModelKeys& keys, std::uint32_t crc);
 
 }  // namespace mgpu::rows

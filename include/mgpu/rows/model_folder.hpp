@@ -17,7 +17,8 @@ namespace mgpu::rows {
 ///           copy.
 ///         - The folder has no config.json. The help names a subfolder that has one, if possible.
 ///         - The folder does not exist. The help has the command that makes or downloads the model.
-///           If no such command is known, the help says where a relative path starts.
+///           If no such command is known, the help says where a relative path starts, or that an
+///           absolute path must be a Hugging Face folder.
 void check_model_config(const Config& config, const std::filesystem::path& folder,
                         const std::string& key = "model.path");
 

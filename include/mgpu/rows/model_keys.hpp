@@ -46,8 +46,8 @@ std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_
 /// either a data file (data.path) or a data set (data.dataset). With model.parallel=tensor, the
 /// rounding of sums depends on the size of a group, so devices.groups must give all groups the same
 /// size. With a data set, keys about the format of a file must keep their defaults. run.worker_id
-/// must be below run.total_workers. If data.path is missing, the message suggests the argument
-/// `data`.
+/// must be below run.total_workers. `data` is the help text of the failure for a configuration
+/// without a data file and without a data set.
 /// Errors: Failure E114 (a key is missing) or E124 (a value that does not fit), exit 78; those of
 ///         check_dataset_keys().
 void check_model_keys(const Config& config, const char* data);

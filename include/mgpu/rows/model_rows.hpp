@@ -33,13 +33,13 @@ struct ModelRows {
   // Checksum of the rows, `fingerprint` and the chat template. With tensor parallelism, it also
   // covers the number of ranks that share the model, on which the rounding of products depends.
   std::uint32_t crc = 0;
-  std::map<std::string, std::string> inputs{};  // checksums in `crc`, see record_inputs()
+  std::map<std::string, std::string> inputs{};  // what record_inputs() writes, by key
 };
 
 /// Opens the rows, and reads the files of the model folder. For the checksum, it reads the first
 /// and the last 4 KiB of each tensor of weights. If config.json ties the vocabulary head to the
 /// embedding, but the files store both matrices, it also compares the matrices, to set
-/// LmConfig::stored_head.
+/// LmConfig::stored_head. For `models` see folder_facts().
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of open_rows(), read_lm_config(), read_folder_tokenizer() and KeptColumns;

@@ -17,10 +17,12 @@ using RowsTokenizer = std::function<std::int64_t(std::int64_t first, std::int64_
 
 /// Calls `tokenize` for the rows that have no result from an earlier attempt. So unusable rows are
 /// found before the model runs. The ranks divide the pending chunks of `phase` among themselves.
-/// Quarantined rows are skipped. Messages name `file` as the file of the rows.
-/// Returns: the length of the longest row of all ranks, in tokens; 0 without rows.
-/// Errors:  Failure E531 on all ranks if rows cannot be used; the message shows the first five.
-/// Ranks:   collective over the world group.
+/// Quarantined rows are skipped. Messages name `file` as the file of the rows. Returns the length
+/// of the longest row of all ranks, in tokens; 0 if `tokenize` was not called for any row.
+///
+/// Ranks:  collective over the world.
+/// Errors: Failure E531 (exit 65) on all ranks if rows cannot be used; the message shows the first
+///         five. The other failures of `tokenize`, on all ranks.
 std::int64_t tokenize_pending(run::RunContext& run, const run::ChunkPhase& phase,
                               const fs::path& file, const RowsTokenizer& tokenize);
 

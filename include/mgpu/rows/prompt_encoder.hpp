@@ -17,10 +17,10 @@ namespace mgpu::rows {
 
 /// The tokens of a row, as input for the model.
 struct EncodedPrompt {
-  std::string text{};               // "" for token ids without a tokenizer
-  std::vector<std::int64_t> ids{};  // not empty unless there is a problem
-  RowFacts facts{};                 // `reason` says why the row cannot be used; "" if it can
-  std::string answer{};             // column `answer` of the row, if the job reads it
+  std::string text{};                         // "" for token ids without a tokenizer
+  std::vector<std::int64_t> ids{};            // not empty unless there is a problem
+  RowFacts facts{};                           // PromptEncoder sets the status to `ok` or `bad_row`
+  std::string answer{};                       // column `answer` of the row, if the job reads it
   std::vector<text::ChatMessage> messages{};  // from which `text` was rendered; may be empty
   /// The number of ids at the end of `ids` that already belong to the completion.
   std::int64_t begun = 0;

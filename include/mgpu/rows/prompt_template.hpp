@@ -48,8 +48,8 @@ struct LabelNames {
 
   /// Returns the index of the label of a row.
   /// Errors: formats::JsonError if the label is missing or null, is a list or an object, or stands
-  ///         for no name. If it stands for no name, the message has the user's column, the value,
-  ///         and the allowed values.
+  ///         for no name. In the last case the message has the file's name of the column, the
+  ///         value, and the first 12 allowed values.
   std::size_t label_of(const formats::JsonValue& row, const ColumnNames& columns) const;
 };
 

@@ -10,8 +10,9 @@
 
 namespace mgpu::rows {
 
-// In this header, the reward model is the model in folder settings.model. Messages name the key
-// settings.model_key, which is `reward.model` or `generate.reward.path`.
+// In this header, the reward model is the model in folder settings.model. It is used only if the
+// user chooses the reward with the name `model`, that is, if settings.has_model() is true. Messages
+// name the key settings.model_key, which is `reward.model` or `generate.reward.path`.
 
 /// Checks config.json and the tokenizer of the reward model, if the reward `model` is chosen. This
 /// is enough for a dry run (--plan), which needs no weights. Other runs also call

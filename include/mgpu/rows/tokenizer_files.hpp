@@ -28,8 +28,9 @@ ChatChoice read_chat_choice(const Config& config);
 /// token ids need no tokenizer.
 ///
 /// Ranks:  local; one rank calls this function.
-/// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) when the folder
-///         has no template of the chosen name, E544 when the template is empty or not UTF-8.
+/// Errors: those of text::read_text_files(), text::read_chat_templates() and read_file(); Failure
+///         E603 (exit 66) when the folder has no template of the chosen name, E544 when the
+///         template is empty or not UTF-8.
 std::optional<text::TextFiles> read_tokenizer_files(const std::filesystem::path& folder,
                                                     const ChatChoice& chat);
 
@@ -46,7 +47,7 @@ std::optional<text::TextFiles> read_shared_tokenizer_files(const cluster::Group&
 ///
 /// Errors: Failure E603 (exit 66) when there is no such file or template; E544 when the template is
 ///         empty, not UTF-8 or not understood; E546 when this build has no chat templates; those of
-///         read_file().
+///         text::read_chat_templates() and read_file().
 void check_chat_template(const Config& config, const std::filesystem::path& folder,
                          const ChatChoice& chat);
 
@@ -74,8 +75,9 @@ FolderTokenizer read_folder_tokenizer(const cluster::Group& world,
                                       lm::ResidentModels* models = nullptr);
 
 /// Returns the checksum of `files->chat_template`. Returns 0 if `files` or `files->chat_template`
-/// is nullopt. A template in tokenizer_config.json then applies, if there is one;
-/// model_fingerprint() covers that file.
+/// is nullopt. If only `files->chat_template` is nullopt, the template in tokenizer_config.json
+/// applies, if that file has one. This checksum need not cover it, because model_fingerprint()
+/// covers the whole file.
 std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);
 
 /// Parses the tokenizer files of `folder`, for a model with a vocabulary of `vocab` tokens. Returns

@@ -42,8 +42,8 @@ JobKeys read_job_keys(const Config& config);
 /// not.
 void check_chunk_keys(const Config& config);
 
-/// Refuses run.schedule=dynamic and run.total_workers above 1. Jobs call this function if they
-/// always assign their chunks in advance, and if their work cannot be divided among several runs.
+/// Refuses run.schedule=dynamic and run.total_workers above 1. This function is for jobs that
+/// always assign their chunks in advance, and whose work cannot be divided among several runs.
 /// Errors: Failure E124 (exit 78) that names the key.
 void refuse_chunk_keys(const Config& config);
 
@@ -75,10 +75,10 @@ struct ChunkProgress {
   std::int64_t total = 0;
 };
 
-/// The samples of this group since the program started.
+/// The samples of this group since the program started. Used only with run.schedule=static.
 struct AttemptSamples {
   std::int64_t done = 0;   // samples that the group has done
-  std::int64_t total = 0;  // static_samples(); used only with run.schedule=static
+  std::int64_t total = 0;  // static_samples()
 };
 
 /// Returns the progress after chunk `last` of `phase`.
@@ -89,7 +89,8 @@ ChunkProgress progress_of(const JobKeys& keys, const ChunkPhase& phase, const Ch
 ChunkProgress progress_before(const JobKeys& keys, const ChunkPhase& phase, const Chunk& next,
                               const AttemptSamples& samples);
 
-/// Returns how run.schedule assigns chunks to groups.
+/// Returns a ChunkSharing with the settings run.schedule and comm.timeout_s. Its other members have
+/// their defaults.
 ChunkSharing chunk_sharing(const RunContext& run, const JobKeys& keys);
 
 }  // namespace mgpu::run

@@ -42,7 +42,8 @@ struct ChunkPhase {
 /// at most `at_once` chunks. All groups get equally many blocks, unless `is_dynamic` lets a fast
 /// group claim more. On a CPU, the results of a chunk do not depend on the assignment.
 struct ChunkSharing {
-  bool is_dynamic = false;   // true: a free group claims the next block; false: static_share()
+  bool is_dynamic = false;   // true: a free group claims the next block; false: each group gets
+                             // a fixed share, see static_share()
   double timeout_s = 300.0;  // how long a group may wait for the answer to a claim
   std::int64_t at_once = 1;  // most chunks of a block
   /// True: all chunks are divided into blocks, not only the pending ones, and

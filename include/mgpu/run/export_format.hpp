@@ -27,7 +27,7 @@ struct ExportFormat {
 };
 
 /// The format jsonl: one JSON object for each row of table `samples`. Every job has this format, so
-/// its result file must have this table.
+/// the result file of every job must have this table.
 extern const ExportFormat kJsonLines;
 
 /// Returns the path of the export of `results`, a result file.

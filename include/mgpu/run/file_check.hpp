@@ -12,8 +12,8 @@ namespace mgpu::run {
 struct FileCheck {
   std::string what;  // "data/prompts.jsonl"
 
-  /// Opens the input and describes its contents. Collective over `world`; every rank throws the
-  /// same Failure.
+  /// Opens the input and returns a description of its contents. Collective over `world`; every rank
+  /// throws the same Failure.
   std::function<std::string(const cluster::Group& world)> look;
 };
 

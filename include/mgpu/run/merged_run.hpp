@@ -6,7 +6,7 @@
 
 namespace mgpu::run {
 
-/// One file or table that --merge made from an unfinished run.
+/// One file or table that --merge made from an unfinished run, or from the parts of a run.
 struct MergedPart {
   std::string what;          // "histories", "training", "evaluation"
   std::int64_t present = 0;  // how many there are, in `unit`

@@ -23,8 +23,8 @@ struct BatchNames {
   const char* one;         // "completion"
   const char* many;        // "completions"
   const char* length_key;  // key that limits the tokens of each item: "generate.max_new_tokens"
-  /// Arguments that set the number of paths per tree, without the number at their end; see
-  /// paths_text(). They are "" for jobs without trees.
+  /// Start of the arguments that set the number of paths per tree, such as "collect.num_paths=".
+  /// The function paths_text() appends the number. "" for jobs without trees.
   const char* paths_key = "";
 };
 
@@ -64,8 +64,8 @@ std::string use_text(const lm::MemoryUse& use);
 std::string fit_text(const ModelKeys& keys, const std::optional<lm::MemoryFit>& fit,
                      const BatchNames& names);
 
-/// Formats arguments for one tree of `paths` paths at a time: "collect.num_paths=3
-/// collect.batch_size=3".
+/// Formats arguments for one tree of `paths` paths at a time: "collect.num_parent_paths=auto
+/// collect.num_paths=3 collect.batch_size=3".
 std::string paths_text(std::int64_t paths, const BatchNames& names);
 
 /// Returns the largest batch up to demand.batch_size for which every rank of the run has enough
@@ -77,10 +77,11 @@ std::string paths_text(std::int64_t paths, const BatchNames& names);
 std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                           const lm::MemoryDemand& demand, const BatchNames& names);
 
-/// Makes the failure E301 (exit 71) for a model that leaves no memory for even one sequence. The
-/// message shows the memory that each rank of the group needs. Its help is a command with a larger
-/// group of ranks. If no group has enough memory, the help is a command with fewer paths per tree.
-/// If that is not possible, or demand.tree_paths is 0, the help is a sentence with keys to change.
+/// Makes the failure E301 (exit 71) for a model that leaves no memory for even one sequence, or for
+/// one tree if demand.tree_paths is above 0. The message shows the memory that each rank of the
+/// group needs. Its help is a command with a larger group of ranks. If no group has enough memory,
+/// the help is a command with fewer paths per tree. If that is not possible, or demand.tree_paths
+/// is 0, the help is a sentence with keys to change.
 ///
 /// Ranks:  collective over the group.
 Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,

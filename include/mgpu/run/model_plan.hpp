@@ -59,8 +59,9 @@ public:
   /// demand().batch_size to the batch that a run with the configured groups would choose.
   void find_batch(bool is_auto);
 
-  /// Adds to the plan the memory of the rank that needs the most. If several ranks share a model,
-  /// adds a note with the memory of each rank of such a group.
+  /// Adds to the plan the memory of the rank that needs the most, and a note with the result of
+  /// find_batch(). Unless each group is one rank, also adds notes with the memory of each rank of a
+  /// group, for each size of groups.
   void add_memory();
   /// Adds to the plan the estimated time of a phase. `seconds` is the time for all samples. If the
   /// run processes only a part of the samples (--only), this function reduces the time in

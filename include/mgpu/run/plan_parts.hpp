@@ -23,7 +23,8 @@ inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;
 /// overflow.
 std::uint64_t whole_bytes(double bytes);
 
-/// Starts a plan: sets only its name, machine, kind of device, ranks, unit and memory size.
+/// Starts a plan. Sets only its name, machine, kind of device, ranks, unit and memory. On the CPU,
+/// the memory is the share of a rank in that of its node.
 report::Plan begin_plan(const Config& config, const PlanMachine& machine, std::string unit);
 
 /// Returns the estimated memory of a process without data and models, including what its libraries
@@ -45,8 +46,8 @@ std::uint64_t planned_bytes(const report::Plan& plan);
 void add_limit(report::Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
                const char* key);
 
-/// The memory of a GPU or of a node, which one or more ranks share. They leave the fraction
-/// devices.memory_margin of this memory free.
+/// The memory of a GPU or of a node, which one or more ranks share. These ranks leave the fraction
+/// devices.memory_margin of the memory free.
 struct SharedMemory {
   const char* what;                // "memory of a node"
   std::uint64_t have;              // 0: unknown

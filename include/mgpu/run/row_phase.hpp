@@ -42,9 +42,10 @@ struct GroupWork {
 /// Rows or tokens per second, of each group and of the run.
 struct GroupSpeeds {
   std::vector<double> of_groups;  // speed of each group while it worked
-  double total = 0.0;             // all rows or tokens, divided by the time of the slowest group
+  double total = 0.0;             // all rows or tokens, divided by the largest GroupWork::seconds
 };
-/// Returns the speeds of `groups`. `unit` is the member that counts, such as &GroupWork::rows.
+/// Returns the speeds of `groups`. `unit` points to the member that counts rows or tokens, such as
+/// &GroupWork::rows.
 GroupSpeeds speeds_of(const std::vector<GroupWork>& groups, std::int64_t GroupWork::*unit);
 
 /// The callbacks by which a job processes rows of a file with a language model. RowPhase calls
@@ -86,8 +87,8 @@ public:
   /// pass, with the number of results that the current call to work() has computed so far.
   virtual void set_progress(const std::function<void(std::int64_t results)>& see) = 0;
 
-  /// Called after a chunk, on every rank of the group. `seconds` is the chunk's share of the time
-  /// that its block of chunks took.
+  /// Called for each chunk after work() and before pack(), on every rank of the group. `seconds` is
+  /// the chunk's share of the time that its block of chunks took.
   virtual void finished(const Chunk& /*chunk*/, double /*seconds*/) {}
 
   /// Called on the leader after a chunk, to write TensorBoard scalars of the job.
@@ -179,8 +180,9 @@ public:
   /// Returns the work of every group, in order, on every rank. Ranks: collective over the world.
   std::vector<GroupWork> work_of_groups() const;
 
-  /// Makes the outcome of the job, with exit code `exit`. Its members `done` and `total` count the
-  /// results of the chunks that this run has to do (ChunkPhase::part).
+  /// Makes the outcome of the job, with exit code `exit`. Its member `total` counts the results of
+  /// all chunks that this run has to do (ChunkPhase::part). Its member `done` counts the results of
+  /// those chunks that are finished.
   JobOutcome outcome(ExitCode exit) const;
 
 private:

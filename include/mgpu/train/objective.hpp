@@ -20,8 +20,9 @@ struct PassSums {
 /// Measures all items of a step before their gradients are computed. With these measurements, the
 /// gradient of an item may depend on items of other passes and ranks.
 ///
-/// In each step the training loop calls clear(), measure() for each pass, result(), and read(). All
-/// functions are local: the loop exchanges the results between ranks.
+/// In each step the training loop calls clear(), measure() for each pass, result(), and read(). It
+/// repeats these calls before it computes a gradient again. All functions are local: the loop
+/// exchanges the results between ranks.
 class ItemSurvey {
 public:
   virtual ~ItemSurvey() = default;

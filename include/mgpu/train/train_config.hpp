@@ -20,7 +20,8 @@ struct TrainConfig {
 void add_train_keys(KeyTable& table);
 
 /// Reads the keys that add_train_keys() adds.
-/// Errors: Failure (exit 78) when keys contradict each other.
+/// Errors: Failure E124 (exit 78) when train.gradient_accumulation_steps is above 1 with
+///         run.deterministic=layout.
 TrainConfig read_train_config(const Config& config);
 
 /// Checks that `ranks` ranks can share the global batch.

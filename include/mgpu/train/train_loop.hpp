@@ -66,7 +66,8 @@ public:
   /// again from the same inputs. If one of them is still not finite, the batch is skipped.
   ///
   /// Ranks:  collective over Parts::group.
-  /// Errors: if one rank fails, all ranks throw its failure. Failure E703 (exit 79) when more
+  /// Errors: if one rank fails, all ranks throw its failure. If that rank cannot synchronize with
+  ///         the others any more, it throws DivergedFailure. Failure E703 (exit 79) when more
   ///         batches than train.max_skipped_steps would be skipped. Failure E707 (exit 80) when,
   ///         for the second time since the start of this process, a gradient is finite only after
   ///         it was computed again.

@@ -10,7 +10,8 @@
 
 namespace mgpu::watch {
 
-/// Returns whether a debugger is attached to this process. A lack of progress then means nothing.
+/// Returns whether a debugger is attached to this process. A process that is debugged may make no
+/// progress for any time without being hung.
 bool is_debugged();
 
 /// Runs a thread in each rank, which checks all ranks of the node five times a second. The thread

@@ -33,8 +33,8 @@ bool is_word(char c) {
   return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
 }
 
-/// `text` begins with {. Returns the part of `text` that ends with the matching }. Returns nullopt
-/// if the matching } is missing. Braces in JSON strings do not count.
+/// Returns the part of `text` from its first character, which must be {, to the matching }. Returns
+/// nullopt if the matching } is missing. Braces in JSON strings do not count.
 std::optional<std::string_view> object_at(std::string_view text) {
   int depth = 0;
   bool is_quoted = false;
@@ -62,7 +62,7 @@ std::optional<formats::JsonValue> find_object(std::string_view text) {
       formats::JsonValue value = formats::parse_json_object(*object);
       if (rows::member_of(value, kLabelMember.data()) != nullptr) return value;
     } catch (const formats::JsonError&) {
-      continue;  // these braces are no JSON object
+      continue;  // these braces do not enclose JSON
     }
   }
   return std::nullopt;
@@ -104,7 +104,7 @@ std::int32_t AnswerParser::label_of(std::string_view value) const {
 
 /// Returns the index of the only label that occurs in the text as a whole word. Returns -1 if no
 /// label or more than one label occurs. If several labels begin at the same position, only the
-/// longest label counts.
+/// longest label counts. A label inside a longer label does not count.
 std::int32_t AnswerParser::label_in(std::string_view text) const {
   const std::string words = lower(text);
   std::int32_t found = -1;

@@ -33,7 +33,8 @@ struct ClassifyInputs : rows::ModelRows {
   std::int64_t max_length() const;
 
   /// Returns an object that turns these rows into prompts.
-  /// Errors: Failure E603 (exit 66) when the model's folder has no tokenizer.
+  /// Errors: Failure E603 (exit 66) when the model's folder has no tokenizer; those of
+  ///         rows::parse_tokenizer_files() and text::ChatTemplate.
   ClassifyEncoder encoder() const;
 
   run::RowCounts counts() const { return {config.run.chunk_size, rows.rows()}; }

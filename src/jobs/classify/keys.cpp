@@ -57,8 +57,9 @@ bool is_prompt_text(const Config& config) {
          config.text("classify.prompt").find(rows::kTextColumn) != std::string::npos;
 }
 
-/// Refuses keys that have no effect:
-/// - classify.normalize or classify.on_unparsed, if the value of classify.score makes it useless
+/// Refuses a key that has no effect and does not have its default value:
+/// - classify.normalize, with classify.score=generate
+/// - classify.on_unparsed, with classify.score=label_logprob
 /// - classify.strategy, if classify.prompt names no file
 void refuse_useless_keys(const Config& config) {
   const auto refuse = [&](const char* name, const char* standard, const char* other) {

@@ -36,9 +36,9 @@ struct ClassifyConfig {
   std::vector<std::string> label_values;
   /// Index in `labels` of classify.positive. If that key is null, the index of the last label.
   std::size_t positive = 0;
-  bool has_positive = false;  // classify.positive is set
-  /// classify.prompt is either a file (prompt_file) or the text of a template (prompt_text). If
-  /// both are empty, the built-in strategy is used.
+  bool has_positive = false;  // whether classify.positive is set
+  /// The value of classify.prompt is the name of a file (prompt_file) or the text of a template
+  /// (prompt_text). If both are empty, the built-in strategy is used.
   std::filesystem::path prompt_file;
   std::string prompt_text;
   std::string strategy;    // classify.strategy; "": the only strategy of the file

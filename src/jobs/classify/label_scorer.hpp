@@ -39,7 +39,7 @@ struct GivenLabel {
 GivenLabel best_label(std::span<const std::vector<float>> log_probs, const ClassifyConfig& config);
 
 /// Gives labels to rows with one model. On the CPU, the label of a row does not depend on the other
-/// rows of the same call of run().
+/// rows of the same call to run().
 class LabelScorer {
 public:
   /// Keeps references to `model` and `encoder`, which must outlive this object.
@@ -58,7 +58,7 @@ public:
   std::int64_t batch_size() const { return generators_.front().batch_size(); }
   void set_batch_size(std::int64_t batch_size);
 
-  /// Sets the callback that receives how many rows the current call of run() has processed. Only
+  /// Sets the callback that receives how many rows the current call to run() has processed. Only
   /// the first answer of a row counts, so a row whose answer is sampled again counts once.
   void set_progress(const lm::SeeProgress& see) { generators_.front().set_progress(see); }
 

@@ -7,8 +7,9 @@
 
 namespace mgpu::jobs {
 
-/// Writes the time of each chunk as a line of latency/attempt_NNNN.rank_RRRR.csv. These times
-/// differ between runs, so they are not in results.h5.
+/// Writes the time of each chunk as a line of latency/attempt_NNNN.rank_RRRR.csv. If a group works
+/// on several chunks at once, the time of a chunk is its share of the time of all these chunks. The
+/// times differ between runs, so they are not in results.h5.
 class LatencyFile {
 public:
   /// Creates the file and its folder. Reports no failure: if the file cannot be opened, the first

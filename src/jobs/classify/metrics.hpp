@@ -89,7 +89,9 @@ struct Calibration {
 /// Sorts rows into `bins` bins of equal width by their confidence, and returns the mean confidence
 /// and the accuracy of each bin. Also returns the expected calibration error: the mean over all
 /// rows of the absolute difference between mean confidence and accuracy in the row's bin.
+///
 /// Shapes: confidence [rows] in [0, 1], is_right [rows]
+/// Errors: ShapeError when the numbers of rows differ.
 Calibration calibrate(std::span<const double> confidence, std::span<const std::uint8_t> is_right,
                       std::size_t bins = 10);
 
@@ -107,7 +109,9 @@ struct Roc {
 
 /// Returns the ROC curve and the area under it. The area is not defined if all rows are of one
 /// class.
+///
 /// Shapes: score [rows], larger for rows that are more likely positive; is_positive [rows]
+/// Errors: ShapeError when the numbers of rows differ.
 Roc roc_of(std::span<const double> score, std::span<const std::uint8_t> is_positive);
 
 /// Returns the ends of the 95 % Wilson interval of part / whole; 0 and 1 if `whole` is 0.

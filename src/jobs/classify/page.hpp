@@ -38,8 +38,9 @@ struct ClassifyPlots {
     /// log-probability of the answer.
     double confidence = 0.0;
   };
-  /// The speed of this run or of a comparable run. Comparable runs have the same texts, model and
-  /// strategy, and the same values of all keys that change results.
+  /// The speed of this run or of a comparable run. Comparable runs have the same texts, model,
+  /// strategy, host of rank 0 and kind of device, and the same values of all keys that change
+  /// results.
   struct RunSpeed {
     std::int64_t ranks = 0;
     std::int64_t ranks_of_copy = 1;  // ranks of one copy of the model
@@ -65,7 +66,7 @@ struct ClassifyPlots {
     bool has_f1 = false;  // false: no row has the label, and no row got it
     /// ROC curve of this label against all others. It is empty in each of these cases:
     /// - Labels have no probabilities.
-    /// - has_positive is true.
+    /// - The member has_positive is true.
     /// - All rows or no rows have this label.
     report::Curve roc{};
     double roc_auc = 0.0;

@@ -32,8 +32,8 @@ PromptStrategy template_strategy(const std::string& user_template);
 /// - {"strategies": {NAME: {"system_prompt", "user_template", "parameters": {"max_tokens",
 ///   "temperature", "top_p"}, "answer_prefix"}}}: `name` chooses the strategy. If `name` is "", the
 ///   file must have exactly one strategy.
-/// - the text of one template: the strategy gets the name of the file without its extension, and
-///   `name` must be "".
+/// - the text of one template, which contains {text}. The strategy gets the name of the file,
+///   without its extension. `name` must be "".
 ///
 /// Errors: Failure E536 (exit 65) if the content has another form, a member has a wrong value, or
 ///         `name` does not fit the content. If the file has strategies, but no strategy has the

@@ -106,8 +106,9 @@ void add_results(const ClassifyPlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Warns about the rows of each outcome except `ok`. Sets the exit code `incomplete` if the share
-/// of rows with the status bad_row is above output.max_failed.
+/// Warns about the rows of each outcome except `ok`. Adds the number of rows with the status
+/// bad_row to the results. Sets the exit code `incomplete` if the share of these rows is above
+/// output.max_failed.
 void judge_rows(run::RunContext& run, const ClassifyPlots& plots, run::JobOutcome& outcome) {
   std::int64_t failed = 0;
   for (const auto& [name, count] : plots.outcomes) {

@@ -25,8 +25,8 @@ struct SealedLabels {
 };
 
 /// Writes results.h5 from the journal. Returns the data that the charts show, and the result of
-/// store::seal(). If all rows exist, this function also computes and writes the tables `confusion`,
-/// `metrics`, `groups` and, if labels have probabilities, `calibration`. Rows may be missing if
+/// store::seal(). If all rows exist, this function also writes the tables `confusion`, `metrics`,
+/// `groups` and, if labels have probabilities, `calibration`. Rows may be missing if
 /// `may_lack_rows` is true, or if the run does only one part of the work (--only I/N).
 ///
 /// Ranks:  collective over the world.

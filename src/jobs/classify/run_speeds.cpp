@@ -40,7 +40,7 @@ bool is(const JsonValue& summary, const char* name, const std::string& text) {
   return member != nullptr && member->text() != nullptr && *member->text() == text;
 }
 
-/// Returns the first number of series `name` in summary.json.
+/// Returns the first number of series `name` in summary.json; nullopt if there is no such number.
 std::optional<double> number(const JsonValue& summary, const char* name) {
   const JsonValue* series = summary.find("series");
   const JsonValue* list = series != nullptr ? series->find(name) : nullptr;

@@ -138,7 +138,7 @@ std::int64_t ClassifyEncoder::fill_ids(ClassifySample& sample, const JsonValue& 
 /// - truncate: cuts the text of the row, but not the prompt around this text. If no cut is enough,
 ///   the row gets the status too_long.
 /// - drop: gives the row the status too_long.
-/// - error: throws.
+/// - error: throws Failure E531.
 void ClassifyEncoder::fit(ClassifySample& sample, const input::Row& row,
                           const fs::path& file) const {
   const std::int64_t length = fill_ids(sample, row.object);

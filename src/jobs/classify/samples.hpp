@@ -41,15 +41,15 @@ struct ClassifySample {
 /// channels (gpt-oss), labels are scored in the final channel.
 ///
 /// Errors: Failure E531 (exit 65) with data.on_bad_row=stop for a row that cannot be used, and with
-///         data.too_long=error for a row that is too long; E544 (not understood) or E546 (not in
-///         this build) for the chat template.
+///         data.too_long=error for a row that is too long; E544 (not understood), E546 (not in
+///         this build) or E547 (beyond the limits) for the chat template.
 class ClassifyEncoder {
 public:
   struct Options {
     ClassifyConfig config;
     PromptStrategy strategy;
     std::vector<std::pair<std::string, std::string>> columns;  // data.columns
-    std::int64_t max_length = 0;  // longest prompt with its label, in tokens
+    std::int64_t max_length = 0;  // most tokens of a prompt, with its label if labels are scored
     /// If true, rows that cannot be used get RowStatus::bad_row; otherwise they are errors.
     bool may_be_bad = false;
     rows::KeptColumns kept{};

@@ -19,8 +19,8 @@ namespace mgpu::jobs {
 /// the row but gave it no label. `label` is the index of the label that the model gave, or -1.
 std::string outcome_of(rows::RowStatus status, std::int32_t label);
 
-/// Describes table `samples` of results.h5 of job classify. It has one row per text, in the order
-/// of the input.
+/// Returns the columns and the size of table `samples` of results.h5 of job classify. The table
+/// has one row per text, in the order of the input.
 store::TableSpec classify_table(const ClassifyInputs& inputs);
 
 /// Encodes rows for the journal. The first of these rows is row `first` of the table.

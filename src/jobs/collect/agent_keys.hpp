@@ -61,7 +61,7 @@ const char* name_of(Diversity diversity);
 
 void add_agent_keys(KeyTable& table);
 
-/// Refuses a key that is set although it has no effect, given the values of other keys.
+/// Refuses a key that differs from its default but has no effect because of other keys.
 /// Errors: Failure E124 (exit 78).
 void check_agent_keys(const Config& config);
 
@@ -72,7 +72,8 @@ void check_parent_paths(const Config& config, std::int64_t num_paths);
 /// Reads the keys of AgentKeys. `num_paths` is the value of collect.num_paths.
 AgentKeys read_agent_keys(const Config& config, std::int64_t num_paths);
 
-/// Describes the agents for the banner: "agents latent_mas, 5 latent steps, carry all, ...".
+/// Returns a text about the agents for the banner: "agents latent_mas, 5 latent steps, carry all,
+/// ...".
 std::string agents_text(const AgentKeys& keys);
 
 }  // namespace mgpu::jobs

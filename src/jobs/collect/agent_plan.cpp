@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::int64_t kBytesOfToken = 12;  // id and log-probability
 
-/// Returns how many prompts the model reads for one question, summed over all agents.
+/// Returns the largest number of prompts that the model reads for one question, summed over all
+/// agents.
 double prompts_of(const CollectKeys& keys, std::int64_t agents) {
   if (!keys.agents.thinks()) return static_cast<double>(keys.num_paths * (agents - 1) + 1);
   if (keys.agents.diversity == Diversity::none) return static_cast<double>(agents);

@@ -29,9 +29,10 @@ struct AgentNode {
 
 /// Makes the tree of a question from `nodes`. The first node must be the question, and children
 /// must have higher indices than their parents. The visits of a node count each answer below the
-/// node once. The value of a node is:
+/// node once. If a node merged into a target (AgentNode::target), the answers below the target also
+/// count as answers below the node. The value of a node is:
 /// - for a node with an answer: 1 if the answer is right, else 0
-/// - for a node that merged into a target (AgentNode::target): the value of the target
+/// - for a node that merged into a target: the value of the target
 /// - for a node without visits: 0
 /// - for any other node: the mean value of its children
 StepTree make_agent_tree(std::span<const AgentNode> nodes, std::span<const Solution> answers);

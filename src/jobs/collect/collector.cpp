@@ -12,7 +12,7 @@ namespace {
 // The stream number of a rollout has these fields, from the lowest bit: rollout, step, path,
 // question. Its highest bit is 1. The stream number of a path has only path and question, and its
 // highest bit is 0. The field widths limit collect.rollouts, collect.max_steps and
-// collect.num_paths.
+// collect.num_paths. With OmegaSearch, the fields step and path together hold Probe::number.
 constexpr unsigned kRolloutBits = 10;
 constexpr unsigned kStepBits = 12;
 constexpr unsigned kPathBits = 12;
@@ -99,7 +99,7 @@ Solution Collector::joined(const Beginning& beginning, lm::Completion rollout) c
   return judged(beginning.question, std::move(whole));
 }
 
-/// Samples the rollouts of all beginnings in one call of the generator. Returns a list of complete
+/// Samples the rollouts of all beginnings in one call to the generator. Returns a list of complete
 /// solutions for each beginning. Adds the numbers of rollouts and of their tokens to `collected`.
 std::vector<std::vector<Solution>> Collector::complete(std::span<const Beginning> beginnings,
                                                        std::vector<CollectedQuestion>& collected) {

@@ -16,11 +16,11 @@
 namespace mgpu::jobs {
 
 /// Samples solutions of questions with a model, splits them into steps, and samples rollouts of
-/// steps. A rollout completes a solution from the end of one of its steps. One call of
-/// lm::Generator samples all solutions, and a second call all rollouts. With label omega_prm, each
-/// further call samples the rollouts of one state per question (see OmegaSearch). The model reads
-/// the tokens up to the end of a step once, and all rollouts of this step share the cache pages of
-/// these tokens.
+/// steps. A rollout completes a solution from the end of one of its steps. The first call to
+/// lm::Generator samples all solutions. Without label omega_prm, a second call samples all
+/// rollouts. With label omega_prm, each further call samples the rollouts of one state per question
+/// (see OmegaSearch). The model reads the tokens up to the end of a step once, and all rollouts of
+/// this step share the cache pages of these tokens.
 class Collector final : public QuestionCollector {
 public:
   /// Keeps references to all arguments, which must outlive this object.

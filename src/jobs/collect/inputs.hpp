@@ -49,13 +49,15 @@ struct CollectInputs : rows::ModelRows {
   std::int64_t longest_question() const;
 
   /// Returns the encoder that turns rows into questions.
-  /// Errors: Failure E603 if the model's folder has no tokenizer although steps are lines or agents
-  ///         are used.
+  /// Errors: Failure E603 (exit 66) if the model's folder has no tokenizer although steps are lines
+  ///         or agents are used; those of rows::parse_tokenizer_files(); with agents, those of
+  ///         text::ChatTemplate.
   QuestionEncoder encoder() const;
 
   /// Encodes `count` questions, beginning with row `first` of the run. If a row cannot be used, or
   /// its question is too long, member `facts` of the question says why. With
   /// data.on_bad_row=stop the reason is also added to `problems`.
+  /// Errors: those of rows::PromptEncoder::encode().
   std::vector<Question> encode(std::int64_t first, std::int64_t count, QuestionEncoder& encoder,
                                formats::LineProblems& problems) const;
 
@@ -65,7 +67,8 @@ struct CollectInputs : rows::ModelRows {
   QuestionTokens tokens_of(const Question& question) const;
 
   /// Returns the sizes that decide how much memory the model needs on `device`, for questions whose
-  /// sizes are at most `most`. With collect.batch_size=auto, the result is for the largest batch.
+  /// sizes are at most `most`. With collect.batch_size=auto, member batch_size is the largest batch
+  /// that a run may choose.
   lm::MemoryDemand demand(DeviceKind device, const QuestionTokens& most) const;
 };
 
@@ -88,7 +91,8 @@ CollectInputs read_collect_inputs(const Config& config, const CollectKeys& keys)
 std::vector<Agent> read_agents(const AgentKeys& keys);
 
 /// Tokenizes all questions and returns the sizes of each question.
-/// Errors: Failure E531 for questions that cannot be used, if data.on_bad_row is stop.
+/// Errors: Failure E531 for questions that cannot be used, if data.on_bad_row is stop; those of
+///         CollectInputs::encoder().
 std::vector<QuestionTokens> count_question_tokens(const CollectInputs& inputs);
 
 }  // namespace mgpu::jobs

@@ -76,7 +76,7 @@ public:
   const run::RowPhase& phase() const { return phase_; }
 
   /// Tokenizes all questions that have no result from an earlier attempt. The ranks share the work.
-  /// Then sets the batch size, which depends on the longest question.
+  /// Then sets the batch size, which depends on the sizes of the largest of these questions.
   /// Ranks:  collective over the world.
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");

@@ -31,8 +31,8 @@ public:
   std::uint64_t disk_bytes() const override;
 
   /// Estimates memory, time and disk space of a run. It tokenizes all questions.
-  /// Errors: those of check_files(); Failure E531 for rows that cannot be used, if data.on_bad_row
-  ///         is stop.
+  /// Errors: those of check_files(), except that the weights of the model may be missing; those of
+  ///         read_collect_inputs() and count_question_tokens().
   report::Plan plan(const run::PlanMachine& machine) const override;
 
   /// Collects all questions and writes results.h5.

@@ -48,8 +48,8 @@ void check_collect_keys(const Config& config);
 /// Reads the keys of a configuration that check_collect_keys() accepts.
 CollectKeys read_collect_keys(const Config& config);
 
-/// Describes for the banner what is collected: "8 paths of a question, 8 rollouts of a step (a
-/// line), label monte_carlo; temperature 1, top k 0, top p 1".
+/// Returns a text for the banner: "8 paths of a question, 8 rollouts of a step (a line), label
+/// monte_carlo; temperature 1, top k 0, top p 1".
 std::string collecting_text(const CollectKeys& keys);
 
 }  // namespace mgpu::jobs

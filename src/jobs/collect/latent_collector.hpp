@@ -20,7 +20,8 @@ namespace mgpu::jobs {
 /// Collects questions with agents that think in latent steps (LatentMAS). An agent before the
 /// judger makes collect.num_paths paths, or a single path if collect.latent.diversity is none. With
 /// collect.latent.branch_entropy, it may make fewer paths. The next agent, unless it is the judger,
-/// continues the best of these paths, at most collect.num_parent_paths. The model reads the prompt
+/// continues the best of these paths, at most collect.num_parent_paths. With
+/// collect.latent.pruning, it continues only paths that prune() keeps. The model reads the prompt
 /// of the next agent once for each path that this agent continues. All new paths that continue the
 /// same path share the cache pages of that path. The paths of all questions in a batch make their
 /// latent steps together. With collect.latent.merge_similarity, similar paths of the second agent
@@ -41,7 +42,8 @@ public:
 
   std::vector<CollectedQuestion> run(std::span<const Question> questions,
                                      std::int64_t first) override;
-  /// Returns the largest number of cache pages that were in use at the same time.
+  /// Returns the largest number of cache pages that were in use at the same time, since the pool of
+  /// pages was made. A batch that needs a larger pool makes a new one.
   std::int64_t most_used_pages() const { return latents_.most_used_pages(); }
 
   std::int64_t batch_size() const override { return batch_size_; }

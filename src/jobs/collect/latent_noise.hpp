@@ -14,7 +14,9 @@ namespace mgpu::jobs {
 /// from each other, and from the streams of Collector.
 std::uint64_t stream_of_agent(std::int64_t question, std::int64_t agent, std::int64_t path);
 
-/// The noise of one path of an agent. The noise depends on the keys, the seed and the stream only.
+/// The noise of one path of an agent. Its random numbers depend only on the seed, the stream and
+/// the latent step.
+///
 /// Source: LatentMAS, arXiv 2511.20639, for latent steps of agents. LatentMAS has one path and no
 ///         noise.
 class LatentNoise {

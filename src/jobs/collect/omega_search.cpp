@@ -119,9 +119,9 @@ std::vector<Solution> OmegaSearch::paths() const {
   return paths;
 }
 
-/// Finds the longest state with which a solution begins and which has fewer than `steps` steps.
-/// Returns the position of this state in `order`. `order` has the indices of all states in
-/// ascending order of their numbers of steps.
+/// Returns the position in `order` of the longest state that has fewer than `steps` steps and with
+/// which the solution begins. `order` has the indices of all states in ascending order of their
+/// numbers of steps.
 std::int32_t OmegaSearch::parent_of(const std::vector<std::size_t>& order, std::size_t solution,
                                     std::int64_t steps) const {
   std::int32_t parent = 0;

@@ -66,8 +66,9 @@ report::Figure depth_figure(const CollectPlots& plots) {
           "Later steps exist in longer solutions only."};
 }
 
-/// Draws the share of steps whose own solution is right over the share of right rollouts of these
-/// steps. The rollouts of a step do not include its own solution.
+/// Draws the calibration of the rollouts. A point stands for steps with similar shares of right
+/// rollouts. The x value is the mean of these shares. The y value is the share of these steps whose
+/// own solution is right. The rollouts of a step do not include its own solution.
 report::Figure calibration_figure(const CollectPlots& plots) {
   report::UnitChart chart{"Calibration of the rollouts", "share of right rollouts of a step",
                           "share of right solutions", "as many as rollouts"};

@@ -35,8 +35,9 @@ std::vector<PathScore> score_paths(std::span<const std::vector<float>* const> st
 /// Returns the indices of the paths that pruning keeps, in descending order of their scores.
 /// Of n paths, pruning keeps n * (0.3 + 0.5 * `progress`), rounded up, but at least min(n, 2). It
 /// prefers paths with a consistency of 0.9 or more, and then paths with higher scores.
-/// `progress` is 0 after the first agent, and grows evenly to 1 after the last agent before the
-/// judger. If only one agent precedes the judger, it is 0.
+/// With k agents before the judger, `progress` is i / (k - 1) after agent i, counted from 0. After
+/// the last of these agents, LatentCollector keeps only the best path instead, and does not call
+/// this function.
 std::vector<std::size_t> prune(std::span<const PathScore> scores, double progress);
 
 /// Returns the indices of the paths in descending order of their scores. Paths with equal scores
@@ -53,9 +54,10 @@ std::vector<std::size_t> merge_targets(std::span<const std::vector<float>* const
                                        std::int64_t width, std::span<const PathScore> scores,
                                        double similarity);
 
-/// Divides `children` new paths (children) among the paths that they continue. Returns the number
-/// of children of each path. A path whose element of `is_divided` is false gets one child. The
-/// other paths are divided paths, and get the remaining children:
+/// Divides `children` new paths among the existing paths. A new path is called a child of the
+/// existing path that it continues. Returns the number of children of each existing path. A path
+/// whose element of `is_divided` is false gets one child. The other paths are called divided paths,
+/// and get the remaining children:
 /// - Each divided path gets at least one child, even if this makes more than `children` in all.
 /// - The numbers of two divided paths differ by at most one. Earlier paths get the larger number.
 std::vector<std::int64_t> share_children(std::int64_t children,

@@ -38,8 +38,8 @@ std::int64_t longest_tokens(const std::vector<QuestionTokens>& counts) {
   return std::ranges::max_element(counts, {}, &QuestionTokens::longest)->longest;
 }
 
-/// Tokenizes all questions, and describes their number and lengths. Only rank 0 calls this
-/// function.
+/// Tokenizes all questions. Returns a text with the number of questions, the number of their tokens
+/// and the length of the longest question. Only rank 0 calls this function.
 std::string questions_text(const CollectInputs& inputs) {
   const std::vector<QuestionTokens> counts = count_question_tokens(inputs);
   const std::int64_t bad = std::ranges::count(counts, 0, &QuestionTokens::all);
@@ -142,8 +142,9 @@ private:
             .disk = disk_bytes_};
   }
 
-  /// Adds two times to the plan: the time in which the model reads the questions and the tokens
-  /// before rollouts, and the time in which it generates paths and rollouts.
+  /// Adds to the plan the time in which the model reads the questions and the tokens before
+  /// rollouts. Also adds the time in which it generates paths and rollouts, and the time of the
+  /// seal.
   void add_times() {
     const CollectKeys& keys = inputs_.keys;
     const auto questions = static_cast<double>(sum_of_tokens(counts_));
@@ -189,8 +190,8 @@ private:
                                  " paths, which share pages");
   }
 
-  /// Adds two times to the plan: the time in which the model reads the prompts of agents, and the
-  /// time in which it makes latent steps and texts.
+  /// Adds to the plan the time in which the model reads the prompts of agents. Also adds the time
+  /// in which it makes latent steps and texts, and the time of the seal.
   void add_agent_times() {
     const auto parameters = static_cast<double>(run::num_parameters(inputs_.model));
     const run::ModelPlan::Rates& rates = plan_.rates();
@@ -209,7 +210,7 @@ private:
 
   const run::PlanMachine& machine_;
   CollectInputs inputs_;
-  std::vector<QuestionTokens> counts_;  // tokens of each question
+  std::vector<QuestionTokens> counts_;  // sizes of each question
   AgentWork agents_;
   std::uint64_t disk_bytes_;
   run::ModelPlan plan_;

@@ -11,8 +11,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Returns for each of the first `count` paths the index of the first path with the same text as
-/// answer; -1 for a path without an answer.
+/// Returns for each of the first `count` paths the index of the first path with the same answer
+/// text. The result is -1 for a path without an answer.
 std::vector<std::int32_t> votes_of(const ReadTree& tree, std::size_t count) {
   std::vector<std::optional<std::string>> answers;
   for (const ReadPath& path : std::span(tree.paths).first(count))

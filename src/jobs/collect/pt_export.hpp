@@ -14,10 +14,11 @@ void add_pt_key(KeyTable& table);
 /// file with metadata. Questions without solutions are left out. Returns the number of questions
 /// that were written.
 ///
-/// There is a file {task}_{method}_{time}_gpu_I.pt for each part I, and a file with the ending
-/// _merged.pt for all questions. If there is only one part, only the file {task}_{method}_{time}.pt
-/// is written. A part is a contiguous range of rows; the first parts may have one row more than the
-/// others. So the parts do not depend on which rank worked on which question.
+/// The key collect.pt_parts sets the number of parts. With several parts, the function writes a
+/// file {task}_{method}_{time}_gpu_I.pt for each part I, and a file with the ending _merged.pt for
+/// all questions. With one part, it writes only the file {task}_{method}_{time}.pt. A part is a
+/// contiguous range of rows; the first parts may have one row more than the others. So the parts do
+/// not depend on which rank worked on which question.
 ///
 /// Ranks:  local.
 /// Memory: the states of all questions.

@@ -43,7 +43,7 @@ public:
   /// question in the run. A random number depends only on the seed, the question's index in the
   /// data set, and the position in the question's tree. On the CPU, the result of a question does
   /// not depend on other questions or on the batch size.
-  /// Errors: those of lm::Generator::run().
+  /// Errors: those of lm::Generator::run() or lm::PathSession::run().
   virtual std::vector<CollectedQuestion> run(std::span<const Question> questions,
                                              std::int64_t first) = 0;
 

@@ -128,8 +128,9 @@ void add_numbers(const CollectCounts& counts, double rate, run::JobOutcome& outc
   outcome.result += "; " + report::rate_text(rate) + " tokens/s";
 }
 
-/// Warns about questions that could not be used. If their share is above output.max_failed, sets
-/// the exit of the run to ExitCode::incomplete.
+/// Warns about questions that could not be used, and adds their number to the results. If the
+/// share of these questions is above output.max_failed, sets the exit of the run to
+/// ExitCode::incomplete.
 void judge_questions(run::RunContext& run, const CollectCounts& counts, run::JobOutcome& outcome) {
   if (counts.left_out == 0) return;
   outcome.results.push_back(
@@ -149,9 +150,9 @@ struct ShownRows {
   std::size_t most_divided = 0;
 };
 
-/// Finds the questions with the largest and the smallest share of right solutions, and the question
-/// whose share is closest to one half. Of questions with equal shares, it takes the first. Returns
-/// nullopt if no question has solutions. `sampled` is the result of sampled_of().
+/// Returns the rows of three questions: those with the largest and the smallest share of right
+/// solutions, and the one whose share is closest to one half. Ties go to the first question.
+/// Returns nullopt if no question has solutions. `sampled` is the result of sampled_of().
 std::optional<ShownRows> shown_rows(const store::ReadTable& samples,
                                     std::span<const std::int64_t> sampled) {
   const auto paths = samples.column("n_paths").values<std::int32_t>();

@@ -44,7 +44,7 @@ void add_of_nodes(QuestionColumns& columns, QuestionColumns::About about, Get ge
   });
 }
 
-/// Counts the nodes for which `is_counted` is true, without the root.
+/// Returns the number of nodes, without the root, for which is_counted(node) is true.
 template <class IsCounted>
 std::int32_t count_steps(const QuestionRow& row, IsCounted is_counted) {
   return static_cast<std::int32_t>(std::ranges::count_if(

@@ -12,8 +12,9 @@
 
 namespace mgpu::jobs {
 
-/// Describes table `samples` of results.h5 of job collect. The table has one row per question, in
-/// the order of the input. The nodes of the tree and the tokens of the paths are lists in the row.
+/// Returns the columns and the size of table `samples` of results.h5 of job collect. The table has
+/// one row per question, in the order of the input. The nodes of the tree and the tokens of the
+/// paths are lists in the row.
 store::TableSpec question_table(const CollectInputs& inputs);
 
 /// Encodes questions with their trees for the journal. The first of `questions` is row `first` of

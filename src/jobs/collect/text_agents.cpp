@@ -40,7 +40,7 @@ std::vector<CollectedQuestion> TextAgentCollector::run(std::span<const Question>
   return collected;
 }
 
-/// Samples a text of an agent for each chain, in one call of the generator. The chains of a
+/// Samples a text of an agent for each chain, in one call to the generator. The chains of a
 /// question share the prompt of the first agent. Returns one completion for each chain.
 std::vector<lm::Completion> TextAgentCollector::completions_of(std::size_t agent,
                                                                std::span<const Chain> chains) {

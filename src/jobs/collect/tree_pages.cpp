@@ -8,7 +8,7 @@ namespace mgpu::jobs {
 namespace {
 
 /// Computes the largest number of cache pages that the paths of a question use at the same time.
-/// The paths grow and branch together, so all of them have the same length.
+/// The paths grow and branch together, so they have the same length.
 class GrowingPaths {
 public:
   explicit GrowingPaths(std::int64_t page_tokens) : page_tokens_(page_tokens) {}
@@ -61,9 +61,9 @@ public:
   }
 
 private:
-  /// The pages that new paths share after one call of branch().
+  /// The pages that new paths share after one call to branch().
   struct Branch {
-    std::int64_t paths = 0;  // divided paths from which kept paths come
+    std::int64_t paths = 0;  // paths that the call divided and of which a new path is still kept
     std::int64_t pages = 0;  // full pages of each divided path since the previous branch
   };
 

@@ -24,9 +24,10 @@ struct CellResult {
   CellValues values;
   std::string stage;  // name of the stage that evaluates the cell
   CellState state = CellState::not_started;
-  std::optional<report::Result> reward{};  // result `score` of the stage if known, else `reward`
+  std::optional<report::Result> reward{};  // the stage's result with key `score`; without such a
+                                           // result, the one with key `reward`
   std::optional<report::Result> kl{};      // KL(policy || reference policy) per token, in nats
-  double tokens = 0.0;                     // mean tokens of a completion
+  double tokens = 0.0;                     // mean number of tokens of a completion
   /// Reward of the cell of algorithm experiment.baseline whose other values agree() with `values`.
   /// Set only if this reward is above 0 and below 1.
   std::optional<double> reference{};

@@ -8,7 +8,7 @@
 namespace mgpu::jobs {
 
 /// The progress of a cell. The stages of a cell are its evaluation, and all stages for which the
-/// evaluation waits, directly or not.
+/// evaluation waits, directly or not. If several states apply, the last one in this list counts.
 enum class CellState {
   not_started,
   data_generated,  // the evaluation waits for stages whose job is not train, and all of these

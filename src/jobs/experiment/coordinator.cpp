@@ -74,9 +74,10 @@ void Coordinator::record_end(const StageEnd& end) {
   tell(end.stage);
 }
 
-/// If the stage failed and experiment.retries allows another try, sets the stage to waiting, so
-/// that it begins again. Returns whether the stage begins again. With experiment.on_failure=stop,
-/// no stage begins again after Schedule::stop().
+/// If the stage failed and experiment.retries allows another try, sets the stage to waiting, adds a
+/// warning event and returns true. A soft stop may end the run before the stage begins again.
+/// Otherwise returns false. Also returns false if experiment.on_failure is `stop` and the schedule
+/// is already stopped.
 bool Coordinator::retry(const StageEnd& end) {
   if (state_of(end.exit) != StageState::failed || failures_[end.stage] == retries_) return false;
   if (stops_on_failure_ && schedule_.is_stopped()) return false;

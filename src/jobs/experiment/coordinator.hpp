@@ -73,8 +73,8 @@ private:
   Schedule schedule_;
   std::vector<StageRecord> records_;
   std::vector<StageOrder> orders_;         // of prepared stages, by stage
-  std::map<std::size_t, int> failures_{};  // failures of each stage that was tried again
-  std::set<std::size_t> prepared_{};       // stages that prepare() has seen
+  std::map<std::size_t, int> failures_{};  // how often each stage was set to begin again
+  std::set<std::size_t> prepared_{};       // stages for which prepare() was called
   std::set<std::size_t> logged_{};         // stages with an event of log_waiting_stages()
   std::map<int, std::string> outbox_{};    // orders for ranks that have not asked yet
   std::set<int> asking_{};                 // ranks that wait for an order

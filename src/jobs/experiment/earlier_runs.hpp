@@ -33,15 +33,16 @@ inline constexpr const char* kOutcomeFile = "outcome.json";
 /// The settings with which a stage would run, and an earlier run whose results it can reuse.
 struct PreparedStage {
   std::string chunk_size;  // value of run.chunk_size
-  /// Identity of a run of the stage (see store::RunRequest). It covers the stage's keys, and the
-  /// name, size and time of the last change of every file that these keys name. For a file that
-  /// another stage writes, the identity covers only the path.
+  /// Identity of a run of the stage (see store::RunRequest). It covers the stage's keys that can
+  /// change the results (KeySpec::identity), and the name, size and time of the last change of
+  /// every file that these keys name. For a file that another stage writes, the identity covers
+  /// only the path.
   std::string identity;
   /// Run directory of the newest run that can be reused; "" if there is no such run. A run can be
   /// reused if all of these conditions hold:
   /// - The run is finished, and its last recorded exit code is 0.
-  /// - The run has this identity. If this stage has the value `auto` for a key, the run may have
-  ///   chosen any number for this key.
+  /// - The run has this identity. If this stage has the value `auto` for a key of
+  ///   run::device_keys(), the run may have chosen any number for this key.
   /// - The run has its result file, outcome.json, and all exports that other stages read.
   std::filesystem::path earlier{};
   StageEnd end{};  // how `earlier` ended, if there is such a run

@@ -19,7 +19,7 @@ struct StageRow {
   std::vector<int> members{};
   double begin_s = 0.0;
   double end_s = 0.0;
-  std::string result{};  // result line of the stage, or the sentence of its failure
+  std::string result{};  // StageEnd::error, or StageEnd::result if there is no error
   std::string directory{};
 };
 

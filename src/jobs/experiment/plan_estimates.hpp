@@ -41,8 +41,8 @@ public:
   Estimator(const std::vector<Stage>& stages, const std::vector<StagePlan>& plans,
             const StagePlace& place, const run::PlanMachine& machine);
 
-  /// Estimates a stage on `ranks` ranks. Each stage whose output this stage reads must be reused,
-  /// or be estimated or skipped before.
+  /// Estimates a stage on `ranks` ranks. For each stage whose output this stage reads and that is
+  /// not reused, estimate() or skip() must have been called.
   /// Ranks:  local.
   /// Errors: those of Job::plan() and StandIns::make(). If Job::plan() fails because output of
   ///         another stage does not exist yet, sets StageEstimate::unknown instead of throwing.

@@ -26,9 +26,9 @@ void check_preferences(const Config& config);
 Preferences read_preferences(const Config& config);
 
 /// Sets Stage::preference of each stage to the sum of two terms. The first term is the preference
-/// of `round` times the stage's round. The second term is the largest preference among the cells to
-/// which the stage belongs, or 0 if there is no such cell. The preference of a cell is the sum of
-/// the preferences AXIS=VALUE of its values.
+/// of `round` times the stage's round. The second term is the largest preference among the cells
+/// whose evaluation is this stage or waits for it, directly or not. It is 0 if there is no such
+/// cell. The preference of a cell is the sum of the preferences AXIS=VALUE of its values.
 void set_preferences(const Preferences& preferences, StageGraph& graph);
 
 }  // namespace mgpu::jobs

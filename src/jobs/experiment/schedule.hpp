@@ -37,7 +37,7 @@ enum class StageState {
   stopped,   // a soft stop ended it; a resumed run continues it
 };
 
-/// Returns the name of a state in job_states.json and report.html.
+/// Returns the name of a state in job_states.json, results.h5, report.html and messages.
 const char* name_of(StageState state);
 
 /// A stage, and the ranks that run it from now on.
@@ -74,8 +74,8 @@ public:
   /// it. No stages may wait for each other in a cycle.
   Schedule(std::vector<StageNeed> stages, int ranks, Urgency urgency = Urgency::chain);
 
-  /// Sets the memory of the nodes. Only stages that fit into this memory together then run at the
-  /// same time. Call it before the first next().
+  /// Sets the memory of the nodes, in which stages that run at the same time must fit together.
+  /// Without this call, memory does not limit stages. Call it before the first next().
   void limit_memory(NodeMemory memory);
 
   /// Returns NodeMemory::of_rank() of the stage; 0 if memory does not limit stages.

@@ -15,7 +15,7 @@ struct StageEnd {
   std::size_t stage = 0;
   ExitCode exit = ExitCode::done;
   std::string directory{};  // run directory of the stage; "" if it could not be opened
-  std::string error{};      // sentence of the failure; "" if the stage did not fail
+  std::string error{};      // run::failure_text() of the exception that ended the stage; "" if none
   std::string result{};     // JobOutcome::result
   std::vector<report::Result> results{};  // JobOutcome::results
   std::int64_t done = 0;                  // JobOutcome::done, total and unit
@@ -34,8 +34,8 @@ struct StageOrder {
   std::vector<std::string> directories{};  // run directory of each stage; "" before it has a run
 };
 
-/// to_text() returns a message for another rank as a line of JSON. end_of() and order_of() parse
-/// this text.
+/// The functions to_text() return a message for another rank as a line of JSON. The functions
+/// end_of() and order_of() parse this text.
 std::string to_text(const StageEnd& end);
 std::string to_text(const StageOrder& order);
 StageEnd end_of(const std::string& text);

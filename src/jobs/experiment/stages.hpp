@@ -35,9 +35,9 @@ struct Stage {
                                  // read the output have paths in this folder
   std::string file_name{};       // name of `file` without .yaml
   CellValues values{};           // values that the stage uses (see StageReader)
-  /// The placeholders ${rounds.NAME} in the file. The key is the stage that a placeholder names in
-  /// the round of this stage. The value lists the stages that this placeholder names in earlier
-  /// rounds, in the order of rounds.
+  /// Has an entry for each placeholder ${rounds.NAME} in the file. A placeholder names one stage
+  /// per round. The key is its stage of the last round, which is the round of this stage. The value
+  /// lists its stages of earlier rounds, in the order of rounds.
   std::map<std::size_t, std::vector<std::size_t>> rounds{};
   std::vector<StageInput> inputs{};    // files that the stage reads from other stages
   std::vector<std::size_t> after{};    // indices of the stages for which it waits, ascending

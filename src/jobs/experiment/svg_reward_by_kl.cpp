@@ -41,8 +41,8 @@ std::vector<report::DrawnCurve> curves_of(const std::vector<const CellResult*>& 
 }
 
 /// Returns the curve of best_reward() over the KL per token, from 0 to `most_kl`. The mean reward
-/// without guidance is `cell.reference`, which must be set. The KL of a whole completion is the KL
-/// per token times `cell.tokens`.
+/// of the reference policy is `cell.reference`, which must be set. The KL of a whole completion is
+/// the KL per token times `cell.tokens`.
 report::DrawnCurve best_curve(const CellResult& cell, double most_kl) {
   constexpr int kPoints = 100;
   report::DrawnCurve best{.label = "best", .curve = {}, .css = "ref", .dashed = true};

@@ -25,8 +25,8 @@ struct MetricDifference {
 struct Comparison {
   std::vector<std::int64_t> prompts{};      // column prompt_index of table prompts
   std::vector<MetricDifference> metrics{};  // the metrics that both runs have
-  std::size_t main = 0;  // index of the metric for headlines: score, else pass_1, reward, kl or the
-                         // first metric
+  std::size_t main = 0;  // index of the metric for headlines: the first that exists of score,
+                         // pass_1, reward and kl; 0 if none exists
   std::vector<double> changes{};  // change of the main metric, for each prompt; NaN: no value
 };
 
@@ -35,8 +35,8 @@ struct Comparison {
 ///         least one metric in common.
 Comparison compare_prompts(const store::ReadTable& before, const store::ReadTable& after);
 
-/// mean_text() formats a mean as "0.2500", and signed_text() a difference as "+0.2500". Both return
-/// "" for NaN.
+/// The function mean_text() formats a mean as "0.2500", and signed_text() formats a difference as
+/// "+0.2500". Both return "" for NaN.
 std::string mean_text(double value);
 std::string signed_text(double value);
 
@@ -45,8 +45,9 @@ std::string comparison_text(const Comparison& comparison);
 
 /// Compares two runs of job generate (run::CompareRuns). Writes the numbers to request.numbers and
 /// a page to request.page. Returns comparison_text().
-/// Errors: those of compare_prompts() and read_table(); Failure E145 (exit 65) for a run without an
-///         evaluation; E601 and E602 if a file cannot be written.
+/// Errors: those of compare_prompts(), store::require_sound() and store::read_table(); Failure E145
+///         (exit 65) for a run without an evaluation; E601 (exit 73) or E602 (exit 74) if a file
+///         cannot be written.
 std::string compare_completions(const run::CompareRequest& request);
 
 }  // namespace mgpu::jobs

@@ -137,7 +137,8 @@ public:
     has_texts_ = std::ranges::find(texts, "output") != texts.end();
   }
 
-  /// Returns whether the file has the texts of completions. output.text=false omits them.
+  /// Returns whether the file has the texts of completions. They are absent with
+  /// output.text=false.
   bool has_texts() const { return has_texts_; }
 
   std::string text(const char* column, std::int64_t prompt) const {

@@ -23,7 +23,8 @@ struct CompletedPrompt {
   rows::RowFacts facts;
 
   /// Has KL(p || q) for each token of each completion, in nats. p is the distribution of
-  /// model.path, with the offsets of the guide if there is a guide.
+  /// model.path, with the offsets of the guide if there is a guide. Both distributions are at the
+  /// sampling temperature (1 for greedy decoding), without repetition penalty, top k and top p.
   /// - With generate.reference, q is the distribution of the reference.
   /// - With a guide but no reference, q is the distribution of model.path without offsets. The
   ///   value is NaN for tokens that the row gives (generate.roll_in), because the guide did not see
@@ -36,6 +37,7 @@ struct CompletedPrompt {
 class Completer {
 public:
   /// Keeps references to `model` and `encoder`, which must outlive this object.
+  /// Errors: Failure E603 (exit 66) if generate.stop has texts and `encoder` has no tokenizer.
   Completer(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
             const GenerateConfig& config);
 

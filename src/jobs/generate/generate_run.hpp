@@ -16,8 +16,8 @@
 namespace mgpu::jobs {
 
 /// One attempt of job generate. It holds the inputs on every rank, the models of this rank's group,
-/// and the loop over the prompts. Public functions that are not const are collective over the world
-/// group.
+/// and the loop over the prompts. Public functions that are not const are collective over the
+/// world.
 class GenerateRun {
 public:
   /// Reads the inputs and opens all models. Errors: those of read_generate_inputs() and of the

@@ -37,10 +37,10 @@ std::optional<GuideKeys> read_guide_keys(const Config& config);
 void check_guide_files(const Config& config, const GuideKeys& keys,
                        const std::filesystem::path& model, bool needs_weights);
 
-/// Says how many tokens the longest prompt has, and how many a completion may have.
+/// The largest lengths, in tokens.
 struct CompletionLengths {
   std::int64_t longest_prompt = 0;
-  std::int64_t max_new_tokens = 0;
+  std::int64_t max_new_tokens = 0;  // of a completion
 };
 
 /// Checks that a guide with learned positions has enough positions for the longest prompt and its

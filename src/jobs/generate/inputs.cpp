@@ -40,7 +40,8 @@ struct OtherModels {
   std::optional<std::uint32_t> search{};  // checksum of generate.reward.path
 };
 
-/// Adds the checksum of a model to the checksums of `inputs`; nullopt: the run has no such model.
+/// Adds the checksum of a model to the checksums of `inputs`. Does nothing if `fingerprint` is
+/// nullopt, which means that the run has no such model.
 void add_model(const char* key, std::optional<std::uint32_t> fingerprint, GenerateInputs& inputs) {
   if (!fingerprint) return;
   const std::string checksum = rows::checksum_text(*fingerprint);

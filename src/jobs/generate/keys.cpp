@@ -155,7 +155,8 @@ void check_roll_in(const Config& config) {
            "data.path=FILE with token_ids and completion_ids");
 }
 
-/// Refuses a greedy first completion if the run draws no other completions with it.
+/// Refuses keys that contradict generate.first_greedy, and generate.export_ties without
+/// generate.first_greedy.
 void check_first_greedy(const Config& config) {
   constexpr const char* kKey = "generate.first_greedy";
   if (!config.flag(kKey)) {

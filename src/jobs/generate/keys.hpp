@@ -106,8 +106,8 @@ struct GenerateConfig {
 void check_generate_keys(const Config& config);
 
 /// Returns the settings `keys`, completed with the defaults of the model's folder. If
-/// generate.do_sample is auto, tokens are sampled if a key in draw_keys() is set, or if the
-/// folder's default is to sample.
+/// generate.do_sample is auto, tokens are sampled if draw_keys() is not empty, or if the folder's
+/// default is to sample.
 GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& defaults);
 
 /// Describes for the banner how tokens are sampled: "sampling, temperature 0.7, top k 50, top p 1

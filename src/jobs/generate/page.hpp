@@ -52,7 +52,7 @@ struct GeneratePlots {
   double prompt_log_prob = 0.0;  // sum over tokens, nats
   double output_log_prob = 0.0;
   std::map<std::string, std::int64_t> finishes;  // completions by reason, such as "length"
-  std::vector<std::int64_t> prompt_lengths;      // number of tokens of each prompt that has any
+  std::vector<std::int64_t> prompt_lengths;      // number of tokens of each prompt, if above 0
   std::vector<std::int64_t> output_lengths;      // number of tokens of each completion
   std::vector<double> tokens_per_second;  // speed of each group of ranks; 0: the group was idle
   double total_tokens_per_second = 0.0;   // speed of all groups in this attempt

@@ -113,7 +113,7 @@ private:
   std::optional<text::TextFolder> tokenizer_;
 };
 
-/// Writes the lines of pairs.
+/// Makes the JSON lines of pairs.
 class PairWriter {
 public:
   PairWriter(const run::ExportRequest& request, const store::ReadTable& samples,

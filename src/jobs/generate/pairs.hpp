@@ -22,10 +22,11 @@ struct CompletionPair {
 std::vector<CompletionPair> best_and_worst(std::span<const std::int64_t> prompts,
                                            std::span<const double> returns);
 
-/// Returns a pair for each completion of a prompt but the first: this completion and the first one.
-/// The one with the higher return is chosen; of equal returns, the first one. Pairs with equal
-/// returns are left out, unless `has_ties` is true. Completions without a return (NaN) are left
-/// out.
+/// Returns pairs of the first completion of each prompt and each other completion of the prompt. Of
+/// a pair, the completion with the higher return is the chosen one. Pairs with equal returns are
+/// left out, unless `has_ties` is true. In such a pair, the first completion is the chosen one.
+/// Completions without a return (NaN) are left out.
+///
 /// Shapes: those of best_and_worst().
 std::vector<CompletionPair> first_and_others(std::span<const std::int64_t> prompts,
                                              std::span<const double> returns, bool has_ties);
@@ -34,10 +35,14 @@ std::vector<CompletionPair> first_and_others(std::span<const std::int64_t> promp
 /// `score_rejected`. The pairs are those of first_and_others() with generate.first_greedy, and
 /// otherwise those of best_and_worst(). The return of a completion is its value in column `reward`,
 /// or in column `score` if there is no `reward`. Empty completions are left out, because no recipe
-/// learns from them. So are pairs of two completions with the same text. With generate.roll_in, a
-/// line also has `cut`, the number of tokens at the beginning of both completions that come from
-/// the input row. Tokens that recipes would not get again from the text do not count. Returns the
-/// number of lines.
+/// learns from them. Pairs of two completions with the same text are also left out.
+///
+/// With generate.roll_in, a line also has `cut`. This is the value of column `cut` of table
+/// `samples`: the number of tokens from the input row with which both completions begin, minus 1.
+/// `cut` is smaller if recipes that tokenize the texts would get fewer leading tokens again.
+///
+/// Returns the number of lines.
+///
 /// Ranks:  local.
 /// Errors: those of reading a result file and the run's tokenizer; E602 (exit 74) if the file
 ///         cannot be written; Failure E143 (exit 64) in these cases:

@@ -17,8 +17,8 @@ struct RowRange {
   std::size_t count = 0;
 };
 
-/// Returns the rows of each prompt. prompt_index[row] is the prompt of a row. The rows of a prompt
-/// must be adjacent.
+/// Returns the rows of each prompt. The element prompt_index[row] is the prompt of a row. The rows
+/// of a prompt must be adjacent.
 std::vector<RowRange> ranges_of(std::span<const std::int64_t> prompt_index);
 
 /// Returns the column with this name; nullptr if the table lacks it.

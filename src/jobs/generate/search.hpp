@@ -50,7 +50,7 @@ std::optional<SearchKeys> read_search_keys(const Config& config);
 /// ForTokenClassification. Otherwise the folder should have a reward model, a
 /// ForSequenceClassification. This function does not check whether it does.
 ///
-/// Errors: Failure E603, E623.
+/// Errors: Failure E603, E622, E623.
 bool judges_steps(const SearchKeys& keys);
 
 /// Checks that keys.folder has a process reward model or a reward model that can judge completions

@@ -36,7 +36,7 @@ struct CompletionJudges {
 class CompletionWorker final : public run::RowWorker<rows::EncodedPrompt, CompletedPrompt> {
 public:
   /// Copies `judges`. Keeps references to the other arguments and to the objects that `judges`
-  /// points to. All of them must outlive this object.
+  /// points to. These objects must outlive this object.
   CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
                    const lm::ModelGroup& group, const CompletionJudges& judges,
                    ScalarSink& scalars);

@@ -106,7 +106,7 @@ void write_targets(const StoredTopK& stored, const std::filesystem::path& out) {
   file.finish("seq_lengths", lengths);
 }
 
-/// Returns the file of the rows, or the name of their data set.
+/// Returns the name of the data set, or the path of the data file if the run has no data set.
 std::string source_of(const Config& config) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
   return dataset == nullptr ? read_data_path(config) : std::string(dataset->name);

@@ -13,7 +13,7 @@ namespace mgpu::jobs {
 /// The HDF5 data sets are `logits_values` float16 [N, L, K], `logits_indices` int32 [N, L, K] and
 /// `seq_lengths` int32 [N], compressed with gzip 4. N is the number of samples, and L is the number
 /// of tokens of the longest sample, at least 1. Shorter samples are padded with 0. A logit is
-/// stored as log-probability + log-sum-exp.
+/// stored as log-probability + log-sum-exp, which is the logit divided by teacher.temperature.
 ///
 /// Ranks:  local.
 /// Memory: one sample.

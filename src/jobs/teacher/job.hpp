@@ -33,7 +33,8 @@ public:
   store::UpgradeChunk upgrade_chunks() const override;
 
 private:
-  /// Checks the chat template and the data file, without the other files of the model's folder.
+  /// Checks the data file, and the chat template that data.chat_template names, if any. Does not
+  /// check other files of the model's folder.
   void check_inputs() const;
 
   const Config& config_;

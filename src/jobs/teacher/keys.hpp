@@ -26,7 +26,8 @@ struct TeacherConfig {
   std::int64_t batch_size = 0;  // samples in one batch of a model; 0: auto
 };
 
-/// Checks the rules between keys of job teacher. It reads no file.
+/// Checks the rules between keys of job teacher. It reads no files except those of the data set
+/// (data.dataset).
 /// Errors: Failure (exit 78) if a rule is broken.
 void check_teacher_keys(const Config& config);
 

@@ -80,13 +80,13 @@ struct RankMap {
 struct TeacherPlots {
   std::map<std::string, std::int64_t> statuses;  // number of samples by status, such as "truncated"
   std::int64_t tokens = 0;                       // number of tokens that the teacher processed
-  std::int64_t tokens_left_out = 0;   // tokens of too long samples that were cut or left out
+  std::int64_t tokens_left_out = 0;   // tokens not processed, because a sample was too long
   std::int64_t longest = 0;           // tokens of the longest sample
   std::int64_t max_length = 0;        // tokens that a sample may have
-  std::vector<std::int64_t> lengths;  // number of tokens of each sample, before the sample was cut
+  std::vector<std::int64_t> lengths;  // tokens of each sample except bad rows, before it was cut
   std::vector<std::uint8_t>
       is_cut;                // for each of `lengths`: whether the sample was cut or left out
-  std::int64_t samples = 0;  // samples with at least one used token
+  std::int64_t samples = 0;  // samples of which the teacher processed at least one token
   /// Bytes of the stored predictions of a token. With teacher.targets=random_sampling, this is the
   /// size of the whole file divided by the number of tokens.
   double bytes_per_token = 0.0;

@@ -38,8 +38,8 @@ double token_bytes(const TeacherConfig& config, std::int64_t vocab) {
   return config.has_draws ? bytes + drawn_bytes(config, vocab) : bytes;
 }
 
-/// Describes the number of rows, and the number of tokens of the first 1000 rows. Encodes these
-/// rows as a run does.
+/// Returns a text with the number of rows, and the number of tokens of the first 1000 rows. Encodes
+/// these rows as a run does.
 /// Ranks: local; only rank 0 calls this function.
 /// Errors: those of TeacherEncoder::encode().
 std::string rows_text(const TeacherInputs& inputs) {

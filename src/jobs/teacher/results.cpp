@@ -93,8 +93,9 @@ void add_results(const TeacherPlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Warns about samples that were cut or left out. Sets the exit code `incomplete` if the share of
-/// rows with the status bad_row is above output.max_failed.
+/// Warns about samples that were cut or left out. Adds the number of rows with the status bad_row
+/// to the results. Sets the exit code `incomplete` if the share of these rows is above
+/// output.max_failed.
 void judge_rows(run::RunContext& run, const TeacherPlots& plots, run::JobOutcome& outcome) {
   for (const auto& [status, count] : plots.statuses) {
     if (status == name_of(rows::RowStatus::ok)) continue;

@@ -14,8 +14,9 @@
 
 namespace mgpu::jobs {
 
-/// Describes table `samples` of results.h5 of job teacher. It has one row per sample, in the order
-/// of the input. `kept` names the columns of the input that the results keep (output.keep_columns).
+/// Returns the columns and the size of table `samples` of results.h5 of job teacher. The table has
+/// one row per sample, in the order of the input. `kept` names the columns of the input that the
+/// results keep (output.keep_columns).
 store::TableSpec teacher_table(std::int64_t rows, const TeacherConfig& config, std::int64_t vocab,
                                const std::vector<std::string>& kept = {});
 

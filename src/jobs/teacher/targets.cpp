@@ -28,7 +28,8 @@ lm::GenerationConfig scoring_config(std::int64_t batch_size) {
   return config;
 }
 
-/// Throws if the log-sum-exp of a token's logits is not finite, and names the first such token.
+/// Throws Failure E704 if the log-sum-exp of a token's logits is not finite. The failure names the
+/// first such token.
 void check_finite(std::span<const PromptPiece> pieces, std::span<const std::uint64_t> samples,
                   const at::Tensor& log_sums) {
   if (tensor::read_value<bool>(at::isfinite(log_sums).all())) return;

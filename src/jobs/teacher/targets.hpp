@@ -16,7 +16,7 @@ namespace mgpu::jobs {
 /// The teacher's predictions at each token of one sample, as table `samples` stores them. A student
 /// is trained on these targets.
 struct TokenTargets {
-  std::vector<float> log_sums;  // [T] logsumexp over all logits, nats
+  std::vector<float> log_sums;  // [T] logsumexp of all logits / teacher.temperature, nats
 
   // The next three members have values only with teacher.targets=topk.
   std::vector<std::uint32_t> ids;  // [T, K] most probable first, ties by ascending id

@@ -25,7 +25,8 @@ std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config
 
 /// Returns the largest number of cache pages that a prompt needs. The number includes the pages of
 /// all continuations (Prompt::continuations). If the prompt has no continuations, the number
-/// includes the pages of one completion.
+/// includes the pages of one completion. Each further completion needs as many additional pages as
+/// AdmissionQueue::pages_to_reserve_for_fork() returns.
 std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
                           const Prompt& prompt);
 
@@ -71,8 +72,8 @@ public:
   const Prompt& next() const { return prompts_[next_]; }
   std::size_t take() { return next_++; }
 
-  /// Returns how many completions have ended. A prompt with continuations is only scored. When this
-  /// is done, it counts as Prompt::num_samples ended completions.
+  /// Returns how many completions have ended. A prompt with continuations has no completions.
+  /// When all its continuations are scored, it counts as Prompt::num_samples ended completions.
   std::int64_t ended() const { return ended_; }
 
   /// Sets how many sequences of a prompt have not ended. The initial number is num_samples.

@@ -11,8 +11,9 @@
 // Shapes in this header: N rows of a draw, K best tokens of each row.
 namespace mgpu::lm {
 
-/// Has the K most probable tokens of each row, most probable first, and tokens of equal logits by
-/// ascending id. Changed logits are those after repetition penalty, processors and offsets.
+/// Has the K most probable tokens of each row, most probable first. Tokens with equal logits are in
+/// ascending order of their ids. Changed logits are those after repetition penalty, processors and
+/// offsets.
 struct BestTokens {
   at::Tensor log_sums;    // [N] float32, logsumexp of the changed logits
   at::Tensor log_totals;  // [N] float32, logsumexp of changed logits / temperature; [0]: not needed

@@ -39,8 +39,9 @@ struct SampledRows {
   CandidateOffsets offsets{};
 };
 
-/// Returns the rows of a draw. Sets `penalized` to the ids for the repetition penalty, and
-/// `offsets` to the offsets of the candidate processor. The arguments must outlive the result.
+/// Returns the rows of a draw. If `config` has a repetition penalty, SampledRows::penalized has the
+/// ids to penalize. If there is a candidate processor, SampledRows::offsets has its offsets. A
+/// member that is not needed has undefined tensors. The arguments must outlive the result.
 ///
 /// Ranks:  collective over the ranks that have the head
 /// Errors: ShapeError when the numbers of sites and rows differ, or when the candidate processor

@@ -1,5 +1,5 @@
-// Implements the functions of DecodeSession that run the model or its head, such as hidden(),
-// pass(), draw() and take().
+// Implements the functions of DecodeSession for passes and draws: pass(), hidden(), draw(), take(),
+// forget() and step().
 #include <cstring>
 #include <iterator>
 #include <numeric>

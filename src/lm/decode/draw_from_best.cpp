@@ -25,7 +25,8 @@ at::Tensor scaled(const at::Tensor& probabilities) {
 
 /// Returns the probabilities of the best tokens after temperature and top p, [N, K] float64.
 at::Tensor probabilities_of(const BestTokens& best, const SamplingConfig& config) {
-  // On a GPU, a division by a number becomes a product, and a product is rounded differently.
+  // The divisor is a tensor, because libtorch on a GPU replaces a division by a number by a product
+  // with the reciprocal, which is rounded differently.
   const at::Tensor temperature = at::full({1}, config.temperature, best.logits.options());
   const at::Tensor scores = best.logits.div(temperature).to(at::kDouble);
   const at::Tensor shares = (scores - scores.narrow(1, 0, 1)).exp();

@@ -6,9 +6,9 @@
 
 namespace mgpu::lm {
 
-/// The maximum number of vocabulary blocks (kVocabularyBlock). Each block has separate 32-bit
-/// random numbers ("words"). The words of block number kDrawBlocks select the rank whose draw is
-/// used.
+/// The maximum number of vocabulary blocks. A block has kVocabularyBlock tokens, and separate
+/// 32-bit random numbers ("words"). The words of block number kDrawBlocks belong to no tokens. With
+/// tensor parallelism, they select the rank whose draw is used.
 inline constexpr std::uint32_t kDrawBlocks = 255;
 
 /// Returns the random words for one draw of a sample and one block of the vocabulary. `position` is

@@ -73,7 +73,7 @@ std::int64_t DecodeSession::add_mean(std::span<const std::int64_t> origins, std:
     if (is_waiting(origin) || length(origin) != count)
       throw Error("DecodeSession: add_mean of pending input or of different lengths");
   const std::int64_t mean = state_->cache.add();
-  DecodeSequence& mine = state_->begin(mean, sample);  // at() refers to the grown list
+  DecodeSequence& mine = state_->begin(mean, sample);  // grows the list before at() is called
   mine.context = state_->at(origins[0]).context;
   if (state_->failure.is_own() || count == 0) return mean;
   state_->cache.extend(mean, count);

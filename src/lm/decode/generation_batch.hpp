@@ -40,11 +40,11 @@ public:
                   const GenerationWatch& watch, AdmissionQueue& queue, DecodePool& pool,
                   std::int64_t pages);
 
-  /// Takes the results of the session's turn (a pass and its draws) that the last call started, and
-  /// starts the next turn. If several tokens can be drawn without a host read, the call draws these
-  /// tokens instead of starting a turn. Returns false if a rank has failed, or if this batch has no
-  /// sequences to work on now. A later call can return true again, because work of other batches
-  /// can allow this batch to take prompts.
+  /// Takes the results of the session's turn (a pass and its draws) that the previous call of
+  /// step() started, and starts the next turn. If several tokens can be drawn without a host read,
+  /// the call draws these tokens instead of starting a turn. Returns false if a rank has failed, or
+  /// if this batch has no sequences to work on now. A later call can return true again, because
+  /// work of other batches can allow this batch to take prompts.
   bool step();
 
   /// Discards the results of the turn that the last step() started.

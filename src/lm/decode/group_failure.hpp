@@ -48,8 +48,8 @@ public:
   void attempt(const std::function<void()>& step);
 
   /// Returns the model's hidden states of a pass, [W, D], or [0, D] on ranks without the head. If a
-  /// rank has failed, the numbers are meaningless. If the pass has more rows than the memory from
-  /// reserve(), the function first enlarges this memory.
+  /// rank has failed, the numbers are meaningless. With tensor parallelism, if the pass has more
+  /// rows than the memory from reserve(), the function first enlarges this memory.
   ///
   /// Ranks: collective over the ranks of the model
   at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache);

@@ -16,7 +16,7 @@ namespace {
 constexpr double kNoTop = -1e300;  // less than any logit, and finite, so that 0 * kNoTop is 0
 
 /// Returns the "sums" of N rows of logits, [N, 3] float64. Column 0 is the largest logit, column 1
-/// the sum of exp(logit - largest), column 2 the sum of exp(logit - largest) (logit - largest).
+/// the sum of exp(logit - largest), column 2 the sum of exp(logit - largest) * (logit - largest).
 at::Tensor sums_of(const at::Tensor& logits) {
   const at::Tensor top = logits.amax(1);
   const at::Tensor below = logits - top.unsqueeze(1);
@@ -65,7 +65,7 @@ at::Tensor own_sums(const LanguageModel& model, const at::Tensor& hidden) {
 }
 
 /// Returns the sums over the whole vocabulary, [N, 3]. `mine` has the sums over this rank's part of
-/// the vocabulary. joined() combines the sums of the R ranks in the order of the ranks.
+/// the vocabulary. The function combines the sums of the R ranks in the order of the ranks.
 at::Tensor sums_of_ranks(ShardPeers& peers, const at::Tensor& mine) {
   const at::Tensor all = gather_bits(peers, mine.view(at::kInt)).view(at::kDouble);  // [R, N, 3]
   at::Tensor sums = all[0];

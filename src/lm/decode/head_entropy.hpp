@@ -13,7 +13,7 @@ namespace mgpu::lm {
 /// Shapes: hidden [N, D] float32 on the model's device, with N rows of width D
 /// Memory: one block of logits; the model's PassSizes set its size. On a GPU also several float64
 ///         tensors of this size.
-/// Ranks:  collective over the ranks of the model; all of them get the same bits
+/// Ranks:  collective over the ranks of the model; all ranks get the same bits
 at::Tensor head_entropies(const LanguageModel& model, const at::Tensor& hidden);
 
 }  // namespace mgpu::lm

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kForbidden = -std::numeric_limits<double>::infinity();
 
-/// Accumulates a sum of exponentials, whose logarithm is top + log(sum).
+/// Adds up exp(logit - top) in `sum`. The logsumexp of these logits is top + log(sum).
 struct LogSum {
   double top;
   double sum = 0.0;

@@ -51,7 +51,8 @@ public:
   /// Adds a piece of the model's unchanged logits.
   void fold(const LogitsPiece& raw);
 
-  /// Returns KL(p || q) of each row, after the last piece; undefined without offsets.
+  /// Returns KL(p || q) of each row, or an undefined tensor without offsets. Call this function
+  /// after the last piece.
   ///
   /// Shapes: returns [N] float64 on the device
   /// Ranks:  collective over the ranks of a tensor-parallel model

@@ -60,10 +60,10 @@ struct OnlineLogits {
   /// Shapes: targets [N] int64 or undefined
   void fold(const LogitsPiece& piece, const at::Tensor& targets);
 
-  /// After the last piece, merges the states of all ranks if the vocabulary is split over them.
-  /// Otherwise does nothing.
+  /// Merges the states of all ranks if the vocabulary is split over them. Otherwise does nothing.
+  /// Call this function after the last piece.
   ///
-  /// Ranks:  collective over the model's ranks
+  /// Ranks:  collective over the ranks of a tensor-parallel model
   void combine(const LanguageModel& model, const at::Tensor& targets);
 
   /// Returns the log of the sum of exp over all processed logits, [N] nats.

@@ -5,7 +5,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/cluster/group.hpp>
 
-// to_bytes(PassOutcome) returns one of these messages:
+// The result of to_bytes(PassOutcome) is one of these messages:
 // - 'd' (drawn), the number of scores in 8 bytes, the scores, and the tokens
 // - 'f' (failure), and a report
 // The values are raw bytes, because the ranks of a group run the same program on machines of the

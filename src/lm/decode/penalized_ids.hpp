@@ -19,8 +19,8 @@ struct PenalizedIds {
   at::Tensor spans;  // [N, 2] int64: row n has the ids at spans[n][0] .. spans[n][1] - 1
 };
 
-/// Returns the ids of the contexts of all sites, without unknown ids (-1). All ids are sent to the
-/// device in one transfer.
+/// Returns the ids of the contexts of all sites, without unknown ids (-1) and without ids outside
+/// the vocabulary. All ids are sent to the device in one transfer.
 PenalizedIds penalized_ids(std::span<const DrawSite> sites, std::int64_t vocab,
                            const at::Device& device);
 

@@ -52,9 +52,9 @@ struct VocabularyRows {
   at::Tensor in;
 };
 
-/// Returns rows first .. first + count - 1 of this rank's part of the vocabulary. In a pipeline,
-/// the first rank has the embedding and the last rank has the head. An all-reduce then gives all
-/// ranks the rows of both matrices.
+/// Returns rows first .. first + count - 1 of this rank's part of the vocabulary. In a pipeline of
+/// several ranks, only the first rank has the embedding, and only the last rank has the head. In
+/// this case, the function is collective: an all-reduce gives all ranks the rows of both matrices.
 VocabularyRows vocabulary_rows(const LanguageModel& model, std::int64_t first, std::int64_t count) {
   const LmWeights& weights = model.weights();
   const Shard& shard = model.shard();

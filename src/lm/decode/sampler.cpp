@@ -61,7 +61,9 @@ std::uint32_t first_block(const LanguageModel& model) {
                                     model.peers()->rank());
 }
 
-/// Returns how many blocks Sampler::uniforms() has; a greedy draw needs no random numbers.
+/// Returns the number of vocabulary blocks for which Sampler::uniforms() returns random numbers.
+/// With top k, this is 0 if k is 1 (a greedy draw), and otherwise 1. Without top k, it is the
+/// number of this rank's blocks.
 std::int64_t blocks_of(const LanguageModel& model, const SamplingConfig& config) {
   if (config.top_k > 0) return config.top_k == 1 ? 0 : 1;
   return (model.shard().vocab.size() + kVocabularyBlock - 1) / kVocabularyBlock;
@@ -78,9 +80,9 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
   return at::tensor(uniforms, at::kDouble);
 }
 
-/// Returns `log_sums`, [N]. If the processors have made the logits of a row invalid, the logsumexp
-/// of `processed` is not finite in this row. Then this value replaces the value of `log_sums`, so
-/// that check_sums() or DecodeSession::read() rejects the row later.
+/// Returns `log_sums`, [N], except for rows whose logits a processor has made invalid. In such a
+/// row, the logsumexp of `processed` is not finite. The function returns this logsumexp for the
+/// row, so that check_sums() or DecodeSession::read() rejects the row later.
 at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLogits& processed) {
   if (rows.processors.is_empty()) return log_sums;
   processed.combine(rows.model, {});

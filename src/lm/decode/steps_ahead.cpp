@@ -19,7 +19,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns DrawnSteps::stopped for the drawn `ids`. Both are [T, S], for T steps of S sequences.
+/// Returns DrawnSteps::stopped, [T, S] bool for T steps of S sequences: whether a sequence has
+/// drawn a stop id in this step or in an earlier one. `ids` has the drawn ids, [T, S].
 at::Tensor stopped_by(const at::Tensor& ids, const std::vector<std::int64_t>& stop_ids) {
   at::Tensor stopped = at::zeros(ids.sizes(), ids.options().dtype(at::kBool));
   for (const std::int64_t stop : stop_ids)

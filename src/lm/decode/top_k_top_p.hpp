@@ -31,8 +31,9 @@ inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
 ///
 /// `best` is sorted by is_better(). `log_total` is the log of the sum of exp(logit / temperature)
 /// over the vocabulary. If `log_total` is given, a probability is a token's share of this sum.
-/// Otherwise, it is the share of the sum over the tokens of `best` that top k keeps. With top p,
-/// the probabilities of the result are scaled to the sum 1.
+/// Otherwise, it is the share of the sum over the tokens of `best` that top k keeps, or over all
+/// tokens of `best` without top k. With top p, the probabilities of the result are scaled to the
+/// sum 1.
 ///
 /// Source: Holtzman et al., arXiv 1904.09751. The nucleus of top p is the smallest set of the most
 ///         probable tokens whose total probability is at least p.

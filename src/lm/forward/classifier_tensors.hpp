@@ -20,8 +20,9 @@ struct ClassifierTensors {
   std::vector<at::Tensor> head;  // tensors of the classifier head, float32 on the CPU
 };
 
-/// Returns the config of a classifier's folder. `tied_head` is true, because the folder has no
-/// lm_head.weight.
+/// Returns the config of a classifier's folder. `tied_head` is true, so that the folder needs no
+/// lm_head.weight. A stored lm_head.weight is ignored.
+///
 /// Errors: those of read_lm_config().
 LmConfig read_classifier_config(const fs::path& folder);
 

@@ -55,8 +55,8 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
 }
 
 /// Returns a copy of `call` for the rows `outputs` only, or `call` if `outputs` is undefined. The
-/// layer computes queries with the copy. It computes keys and values with `call`, because they are
-/// needed for all tokens.
+/// last layer computes its queries with the copy. It computes its keys and values with `call`,
+/// because they are needed for all tokens.
 Call only_outputs(const Call& call, const at::Tensor& outputs) {
   if (!outputs.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {

@@ -51,8 +51,8 @@ MappedList refused(std::string problem, const std::vector<std::string>& items) {
   return list;
 }
 
-/// Returns the sorted `ranks` as texts, to be suggested to the user as a valid list. Each rank
-/// keeps its number of layers.
+/// Returns `ranks` in ascending order, as texts. Messages suggest this list as a value of
+/// model.device_map, because each rank has as many layers in it as in `ranks`.
 std::vector<std::string> in_order(std::vector<int> ranks) {
   std::ranges::sort(ranks);
   std::vector<std::string> items;

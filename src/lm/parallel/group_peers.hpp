@@ -54,8 +54,8 @@ private:
   Split split_;
   int rank_;
   int size_;
-  // wait_for_writers() records this event after all kernels that may still access a tensor. The
-  // communication of the tensor waits for the event.
+  // The function wait_for_writers() records this event after all kernels that may still access a
+  // tensor. The communication of the tensor waits for the event.
   cluster::Event written_;
   cluster::OrderedBroadcast broadcast_;
   std::vector<std::unique_ptr<cluster::Communicator>> channels_;

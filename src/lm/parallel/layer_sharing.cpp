@@ -20,9 +20,9 @@ struct Sharing {
   std::vector<std::size_t> layers;  // number of layers of each rank
 };
 
-/// Finds the assignment of layers to ranks with the lowest total cost. The function `join` adds a
-/// rank with load `load` to a set of ranks with total cost `cost`. `join` returns the new total
-/// cost, which must be at least `cost`.
+/// Returns the assignment of layers to ranks that has the lowest total cost. If a set of ranks has
+/// the total cost `cost`, join(cost, load) is the total cost after a rank with load `load` is added
+/// to the set. The result of `join` must be at least `cost`.
 template <class Join>
 Sharing cheapest_sharing(const LayerCosts& costs, std::size_t layers, const Join& join) {
   const std::size_t ranks = costs.capacities.size();

@@ -29,8 +29,9 @@ Range part_of_range(const Range& range, std::int64_t index, std::int64_t parts) 
           range.begin + range.size() * (index + 1) / parts};
 }
 
-/// Returns the capacity of each rank: its free bytes, but at least a thousandth of the largest
-/// value. This lower bound keeps the load of a rank finite, even if the rank has no free memory.
+/// Returns the capacity of each rank: its free bytes, but at least 1, and at least a thousandth of
+/// the largest value. These lower bounds keep the load of a rank finite, even if the rank has no
+/// free memory.
 std::vector<double> capacities_of(std::span<const std::int64_t> free_bytes) {
   const auto most = static_cast<double>(*std::ranges::max_element(free_bytes));
   std::vector<double> capacities;

@@ -151,9 +151,9 @@ struct Listed {
   at::Tensor columns;  // [n, K] columns of the piece; 0 for ids outside the piece
 
 private:
-  /// Returns a copy of the logits in which `values` replace those at `columns`. Several ids of a
-  /// row may have column 0, but at most one of these ids is in the piece. The values of ids outside
-  /// the piece are set to -infinity, so the maximum per column is the value of the id in the piece.
+  /// Returns a copy of the logits in which `values` replace those at `columns`. Ids
+  /// outside the piece also have column 0, so several ids of a row may share this column. Their
+  /// values are set to -infinity, so the maximum per column is the value of the id in the piece.
   at::Tensor written(const at::Tensor& logits, const at::Tensor& values) const {
     const at::Tensor is_written = at::zeros(logits.sizes(), logits.options().dtype(at::kInt))
                                       .scatter_reduce(1, columns, is_here.to(at::kInt), "amax");

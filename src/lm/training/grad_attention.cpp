@@ -32,8 +32,9 @@ void save_ranges(AutogradContext& ctx, const Sequences& sequences) {
   ctx.saved_data["ranges"] = values;
 }
 
-/// Returns the keys or values `rows`, [N, G, C], in the order of the slots of Sequences::index:
-/// [slots, G, C]. If slot i is row i, returns `rows` itself. N, G and C are as in grad_ops.hpp.
+/// Returns the keys or values `rows`, [N, G, C] for N tokens and G key heads of width C, in the
+/// order of the slots of Sequences::index: [slots, G, C]. If slot i is row i, returns `rows`
+/// itself.
 at::Tensor in_slots(const at::Tensor& rows, const Sequences& sequences) {
   return sequences.key_rows.defined() ? rows.index_select(0, sequences.key_rows) : rows;
 }

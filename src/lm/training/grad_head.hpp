@@ -72,7 +72,9 @@ at::Tensor cross_entropy(HeadBlock& block, std::optional<double> scale);
 
 /// Computes a loss in blocks of tokens, and returns the sums of the loss. Unless `gradients` is
 /// nullptr, also computes the gradients of grad_scale * loss. Tokens without a target cost no time.
-/// The host waits for the device twice: it reads the targets at the start and the sums at the end.
+/// The host reads the targets from the device at the start. At the end, it reads the sums if `loss`
+/// has returned any.
+///
 /// Memory: that of for_each_block().
 LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
                  HeadGradients* gradients);

@@ -31,14 +31,15 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& w, tensor::ComputeKind
 void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w,
                  tensor::ComputeKind compute);
 
-/// Returns the gradient tensor of `weight` if `weight` is a leaf of autograd's graph, else an
-/// undefined tensor. Backward functions add the gradients of whole matrices to this tensor in
-/// place, which saves a temporary matrix. These functions then return an undefined gradient to
-/// autograd, which still calls the post-accumulate-grad hooks of the leaf.
+/// Returns weight.grad() if `weight` is a leaf of autograd's graph, else an undefined tensor. If
+/// the result is defined, backward functions add the gradient of `weight` to it in place, which
+/// saves a temporary matrix. In this case, they return an undefined gradient to autograd, which
+/// still calls the post-accumulate-grad hooks of the leaf.
 at::Tensor gradient_of_leaf(const at::Tensor& weight);
 
-/// Calls the post-accumulate-grad hooks of `weight`, which must be a leaf. Autograd does not call
-/// the hooks for gradients that other code adds, so the other code has to call this function.
+/// Calls the post-accumulate-grad hooks of `weight`, which must be a leaf. Autograd calls the hooks
+/// only when its backward pass reaches `weight`. Code that adds a gradient without such a pass has
+/// to call this function.
 void say_gradient_added(const at::Tensor& weight);
 
 /// Returns the rows `ids` of an embedding table, [N, D].
@@ -68,9 +69,9 @@ at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tenso
 /// Returns activation(gate) * up, or activation(gate) if `up` is undefined.
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
 
-/// The rows of one sequence in a pass (PassRows): begin .. begin + count - 1. If the sequence
-/// begins with the same tokens as an earlier sequence, it uses the earlier sequence's rows for this
-/// prefix.
+/// The rows of one sequence in a pass (PassRows). If the sequence shares the rows of a prefix with
+/// an earlier sequence, the prefix has rows prefix_begin .. prefix_begin + prefix_count - 1. The
+/// other tokens of the sequence have rows begin .. begin + count - 1.
 struct TokenRange {
   std::int64_t begin;
   std::int64_t count;

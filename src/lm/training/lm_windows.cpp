@@ -95,8 +95,9 @@ void LmWindows::add_example(std::size_t window, std::size_t example) {
   windows_[window].predictions += examples_.predictions(example);
 }
 
-/// Returns how many tokens of a window are reserved for the example. If a new completion can
-/// replace the stored one, the longer of the two has room.
+/// Returns how many tokens of a window are reserved for the example. If a new completion of up to
+/// completion_ tokens can replace the stored one, the example has room for the longer of the two.
+/// A new completion is cut so that prompt and completion have at most seq_len_ tokens.
 std::int64_t LmWindows::room_of(std::size_t example) const {
   const std::int64_t length = examples_.length(example);
   if (completion_ == 0) return length;

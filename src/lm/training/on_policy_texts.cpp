@@ -20,7 +20,8 @@ OnPolicyTexts::OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows)
 }
 
 /// Returns a number that identifies one use of an example in the whole training. An epoch uses each
-/// example once, so the number is made of the example and of the epoch of window number `ordinal`.
+/// example once, so the number combines the index `example` with the epoch of window number
+/// `ordinal`.
 std::uint64_t OnPolicyTexts::sample_of(std::uint64_t ordinal, std::size_t example) const {
   return windows_->epoch_of(ordinal) * windows_->examples().size() + example;
 }

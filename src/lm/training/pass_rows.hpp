@@ -26,9 +26,10 @@ struct PassRows {
 };
 
 /// Returns the rows of a pass. If `shares` is true, each sequence is compared with the last earlier
-/// sequence that uses no rows of others. If the two sequences are in the same group, the later
-/// sequence uses the rows of the earlier sequence for their common prefix. With RopeKind::dynamic,
-/// rows are shared only if the two sequences also have the same rotation at each position.
+/// sequence that uses no rows of other sequences. If the two sequences are in the same group, the
+/// later sequence uses the rows of the earlier sequence for their common prefix. With
+/// RopeKind::dynamic, rows are shared only if the two sequences also have the same rotation at each
+/// position.
 PassRows rows_of(const LmConfig& config, const LmBatch& batch, bool shares);
 
 /// Returns the sequences of a pass with shared rows, on the device of `like`. Keys and values are

@@ -9,8 +9,9 @@
 namespace mgpu::lm {
 namespace {
 
-/// Appends the `count` elements of `values` to `column`, which has `filled` elements. An empty
-/// vector stands for zeros. If both vectors are empty, the column stays empty.
+/// Appends the `count` values of a sequence to `column`. `filled` is the number of values of
+/// earlier sequences. If `values` or `column` is empty, its values are zeros. If both are empty,
+/// the column stays empty.
 void append(std::vector<double>& column, std::size_t filled, const std::vector<double>& values,
             std::size_t count) {
   if (values.empty() && column.empty()) return;

@@ -13,8 +13,8 @@
 namespace mgpu::lm::grad {
 
 /// Returns the log-probabilities of all targets, at ValueRequest::temperature. If requested, also
-/// returns the entropies and the log-probabilities at temperature 1. Values of tokens without a
-/// target are 0.
+/// returns the entropies at the same temperature, and the log-probabilities at temperature 1.
+/// Values of tokens without a target are 0.
 /// Memory: that of for_each_block().
 TokenValues head_values(const HeadArgs& args, const ValueRequest& request);
 

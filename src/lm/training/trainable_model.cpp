@@ -35,8 +35,8 @@ using torch::autograd::variable_list;
 
 constexpr double kInitStd = 0.02;  // initializer_range of transformers
 
-/// Returns `config`, with `tied_head` set if `head` replaces the vocabulary head. The model then
-/// has no lm_head.weight, like a model with a tied head.
+/// Returns `config`, with `tied_head` set if `head` replaces the vocabulary head. A model with such
+/// a head has no lm_head.weight, like a model with a tied head.
 LmConfig trained_config(LmConfig config, const std::optional<ModelHead>& head) {
   if (head && head->replaces_vocabulary) config.tied_head = true;
   return config;

@@ -38,8 +38,10 @@ public:
   std::vector<RequestedTensor> requested_;
 };
 
-/// Each tensor of `weights` is a view of one requested tensor. Adds the tensor to
+/// Each tensor of `weights` has to be a view of one requested tensor. Adds a pointer to the view to
 /// RequestedTensor::parts of this requested tensor.
+///
+/// Errors: Error when a tensor of `weights` is not such a view.
 void assign(LmWeights& weights, std::vector<RequestedTensor>& requested,
             const std::string& family) {
   std::map<const void*, RequestedTensor*> by_storage;
@@ -58,9 +60,10 @@ bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
          a.storage_offset() == b.storage_offset();
 }
 
-/// Replaces each view in `requested.parts` with the same view of `whole`, copied to `device`.
-/// Tensors in `rounded` become bfloat16, the others float32. Identical views share one tensor. An
-/// example is the embedding and a head that is tied to it.
+/// Replaces each view in `requested.parts` with the same view of `whole`, on `device`. Tensors in
+/// `rounded` become bfloat16, the others float32. A view of all elements of `whole` shares the
+/// memory of `whole` if `whole` already has this device and type; other views are copied. Identical
+/// views share one tensor. An example is the embedding and a head that is tied to it.
 void keep_parts(const RequestedTensor& requested, const at::Tensor& whole, at::Device device,
                 const std::set<at::Tensor*>& rounded) {
   std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // meta view, real tensor

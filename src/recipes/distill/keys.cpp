@@ -65,9 +65,10 @@ void check_loss(const Config& config) {
 }
 
 /// Checks distill.on_policy. If it is 0, keys of sampling (kDrawingKeys) that differ from their
-/// defaults are refused. If it is above 0, the student samples completions. Then the teacher must
-/// be a model that computes distributions for the new completions, and distill.ce_weight must be
-/// below 1. A built-in data set must have prompts (DistillMethod::encode() checks rows of files).
+/// defaults are refused. If it is above 0, the student samples completions. In this case, the
+/// teacher must be a model that computes distributions for the new completions, and
+/// distill.ce_weight must be below 1. Also, a built-in data set must have prompts
+/// (DistillMethod::encode() checks rows of files).
 void check_on_policy(const Config& config) {
   constexpr const char* kKey = "distill.on_policy";
   if (config.number(kKey) == 0.0) {

@@ -33,7 +33,7 @@ void require_prompt(const formats::JsonValue& row, const lm::LmExamples& encoded
 }
 
 /// Refuses a teacher whose vocabulary has another size than the student's, with one exception. The
-/// sizes may differ if both vocabularies contain all tokens of the student's tokenizer. Then the
+/// sizes may differ if both vocabularies contain all tokens of the student's tokenizer, so that the
 /// vocabularies differ only in unused ids at the end. But if `is_sampled` is true (the student
 /// samples completions), the student's vocabulary must not be larger than the teacher's.
 void require_vocabulary(const Config& config, const char* key, std::int64_t teachers,

@@ -14,7 +14,7 @@ namespace mgpu::recipes {
 
 /// Distillation: a student learns the next-token distributions of a teacher. The teacher is a model
 /// that each rank holds completely, or a file of stored targets, which also contains the examples.
-/// With distill.on_policy the student samples some completions itself.
+/// With distill.on_policy above 0, the student samples some completions itself.
 class DistillMethod final : public LmMethod {
 public:
   explicit DistillMethod(DistillSettings settings) : settings_(std::move(settings)) {}
@@ -33,7 +33,8 @@ public:
   /// Refuses a teacher whose tokens differ from the student's. A teacher model must have the same
   /// tokenizer.json or tokenizer.model, and stored targets must fit the loss. The vocabularies may
   /// end with different numbers of unused ids. But if the student samples completions, its
-  /// vocabulary must not be larger than the teacher's. read() checks the ids of stored targets.
+  /// vocabulary must not be larger than the teacher's. The function read() checks the ids of stored
+  /// targets.
   ///
   /// Errors: Failure E107 (exit 78) for a teacher that does not fit, E603 (exit 66) for a missing
   ///         file; those of StoredTargets and of reading the folders of both models.

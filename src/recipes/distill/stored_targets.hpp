@@ -31,8 +31,8 @@ struct StoredPlace {
   std::int64_t first = 0;  // index of the first token of the example in the row
 };
 
-/// numbers_of() converts each place of an example to two numbers, in a form that ranks can
-/// exchange. places_of() converts the numbers back.
+/// The function numbers_of() converts each place of an example to two numbers, in a form that ranks
+/// can exchange. The function places_of() converts the numbers back.
 std::vector<std::int64_t> numbers_of(const std::vector<StoredPlace>& places);
 std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers);
 
@@ -41,7 +41,7 @@ std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers);
 struct StoredExamples {
   lm::LmExamples examples;
   std::vector<StoredPlace> places;
-  std::int64_t rows_without = 0;  // number of rows without a token that is learned
+  std::int64_t rows_without = 0;  // number of rows without a learned token after their first
 };
 
 /// The targets (next-token distributions) that a run of job teacher has stored, read on demand.
@@ -50,8 +50,8 @@ struct StoredExamples {
 class StoredTargets final : public lm::TargetSource {
 public:
   /// Opens the file settings.targets. If `may_be_part` is true, the file may lack rows.
-  /// Errors: those of ListColumn; Failure E605 (exit 65) when the file is incomplete or not from
-  ///         job teacher, or when its columns contradict each other; E124 (exit 78) when its
+  /// Errors: those of ListColumn. Failure E605 (exit 65) when the file is incomplete or not from
+  ///         job teacher, or when its columns contradict each other. E124 (exit 78) when its
   ///         targets do not fit the loss or temperature of `settings`.
   explicit StoredTargets(const DistillSettings& settings, bool may_be_part = false);
 
@@ -61,13 +61,13 @@ public:
   /// row is cut into pieces if it has more than seq_len tokens. Each piece after the first begins
   /// with the last token of the previous piece.
   ///
-  /// Errors: Failure E531 (exit 65) for a row with a prompt and more than seq_len tokens; E605
-  ///         (exit 65) for a token outside the vocabulary, and when no row has a token that is
-  ///         learned.
+  /// Errors: those of ListColumn. Failure E531 (exit 65) for a row with a prompt and more than
+  ///         seq_len tokens. E605 (exit 65) for a token outside the vocabulary, and when no row has
+  ///         a token that is learned.
   StoredExamples read_examples(std::int64_t seq_len) const;
 
   /// Reads all columns once and verifies their checksums. Returns a checksum that covers the
-  /// targets, but not the tokens of the texts.
+  /// targets, but not the columns token_ids and is_learned.
   /// Errors: Failure E604 (exit 80) if a checksum differs.
   std::uint32_t check_bytes() const;
 

@@ -9,8 +9,9 @@
 namespace mgpu::recipes {
 namespace {
 
-// kLogProb and kLogRatio are indices in the result of DpoLoss::facts(). kChosenTokens is the index
-// of the last element in the result of DpoLoss::digest(), after the reported values.
+// The constants kLogProb and kLogRatio are indices in the result of DpoLoss::facts(). The constant
+// kChosenTokens is the index of the last element in the result of DpoLoss::digest(), after the
+// reported values.
 constexpr std::size_t kLogProb = 0;
 constexpr std::size_t kLogRatio = 1;
 constexpr std::size_t kChosenTokens = 5;

@@ -23,7 +23,7 @@ struct CompletionFacts {
   std::int64_t ratios = 0;    // number of all ratios
   double kl = 0.0;            // sum of kl_of_token() over the tokens, nats
   double entropy = 0.0;       // sum over the tokens, nats
-  double difference = 0.0;    // largest_difference() of the completion's tokens, nats
+  double difference = 0.0;    // largest |log-prob. of training - of sampler|, nats
   double first_reward = 0.0;  // reward at this batch index before any refill; 0: refills are off
   std::int64_t refills = 0;   // how many times the completion's group was replaced
   std::int64_t tokens = 0;    // number of tokens of the completion; not in to_values()

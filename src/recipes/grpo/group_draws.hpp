@@ -15,7 +15,8 @@ namespace mgpu::recipes {
 /// prompts.
 ///
 /// Source: dynamic sampling of Yu et al., arXiv 2503.14476, section 3.2. There, groups are sampled
-///         until enough of them have different rewards; here, at most `max_refills` times.
+///         until enough groups have rewards that differ. Here, groups are replaced at most
+///         `max_refills` times.
 class GroupDraws {
 public:
   GroupDraws(std::size_t groups, std::int64_t max_refills)

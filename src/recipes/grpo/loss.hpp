@@ -44,15 +44,15 @@ double largest_difference(std::span<const double> of_training, std::span<const d
 ///
 /// Every batch has kRewardColumn and kTruncatedColumn. The settings decide about other columns:
 ///
-/// - If GrpoSettings::iterations is 1, the batch has kSampledColumn. The completions were then
-///   sampled with the current weights, so all ratios are 1.
+/// - If GrpoSettings::iterations is 1, the batch has kSampledColumn. In this case, the completions
+///   were sampled with the current weights, so all ratios are 1.
 /// - If GrpoSettings::iterations is above 1, the batch has kOldColumn and kDifferenceColumn.
 /// - If GrpoSettings::beta is above 0, the batch has kStartColumn.
 /// - If GrpoSettings::refills is above 0, the batch has kFirstRewardColumn and kRefillsColumn.
 ///
-/// The loss is a sum over the global batch, divided as PolicyVariant says. terms() is the number of
-/// sequences. A reward above 0 counts as a correct prediction. digest() returns the result of
-/// BatchNumbers::to_digest().
+/// The loss is a sum over the global batch, divided as PolicyVariant says. The result of terms() is
+/// the number of sequences. A reward above 0 counts as a correct prediction. The function digest()
+/// returns the result of BatchNumbers::to_digest().
 class GrpoLoss final : public lm::SequenceLoss {
 public:
   explicit GrpoLoss(GrpoSettings settings) : settings_(std::move(settings)) {}

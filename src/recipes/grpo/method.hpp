@@ -42,8 +42,8 @@ public:
 
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;
-  /// Returns a checksum of the start weights and of the reward model, as far as the run has them. A
-  /// resumed run must have the same checksum.
+  /// Returns a checksum of the start weights (unless they are random) and of the reward model (if a
+  /// reward uses one). A resumed run must have the same checksum.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
   std::optional<TrainTask::DataPlace> data_place() const override;
 

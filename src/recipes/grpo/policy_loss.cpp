@@ -38,8 +38,8 @@ double log_ratio(const PolicyRule& rule, std::span<const double> now, std::span<
   return rule.variant == PolicyVariant::gspo ? sum / static_cast<double>(now.size()) : sum;
 }
 
-/// Adds the loss of a completion that has a single ratio. gspo multiplies the loss by the number of
-/// tokens, because GrpoLoss later divides it by this number.
+/// Adds the loss of a completion that has a single ratio. For gspo, multiplies the loss by the
+/// number of tokens, because GrpoLoss later divides it by this number.
 void add_sequence(const PolicyRule& rule, const PolicySequence& sequence, PolicyLoss& total) {
   if (sequence.now.empty()) return;
   const double ratio = std::exp(log_ratio(rule, sequence.now, sequence.old));

@@ -84,8 +84,8 @@ void RolloutItems::make(const lm::TrainableModel& model, std::uint64_t first, st
 }
 
 /// Begins sampling number `rollout`: chooses a prompt for each group, and the completions that this
-/// rank samples. Without refills, all samplings use the same number of prompts, so `rollout`
-/// determines the first prompt. With refills, the first prompt is the next unused one.
+/// rank samples. If GrpoSettings::refills is 0, all samplings use the same number of prompts, so
+/// `rollout` determines the first prompt. Otherwise the first prompt is the next unused one.
 void RolloutItems::begin_rollout(const lm::TrainableModel& model, std::int64_t rollout) {
   sampled_model_ = &model;
   rollout_ = -1;  // no valid completions, in case sampling fails

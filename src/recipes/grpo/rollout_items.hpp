@@ -47,8 +47,8 @@ struct RolloutTools {
 /// index in the group. Therefore the random numbers do not depend on the number of ranks.
 ///
 /// GrpoSettings::refills is the maximum number of rounds that replace groups whose rewards are all
-/// equal. In each round, each rank samples a share of the new completions. Then all ranks exchange
-/// the new completions, and each rank keeps those of the items that it has made.
+/// equal. In each of these rounds, each rank samples a share of the new completions. Then all ranks
+/// exchange the new completions, and each rank keeps those that belong to its own items.
 class RolloutItems final : public lm::LmItems, private train::ItemRounds {
 public:
   RolloutItems(const GrpoSettings& settings, const RolloutTools& tools);

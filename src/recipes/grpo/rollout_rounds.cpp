@@ -20,7 +20,8 @@ std::vector<std::size_t> share_of_rank(const std::vector<std::size_t>& places, i
 }  // namespace
 
 /// Returns the message of this rank about the completions that it sampled in the round. In the
-/// first round each rank keeps its completions, so the other ranks get only the rewards.
+/// first round, before any group is replaced, each rank samples the completions of the items that
+/// it owns. So the other ranks get only the rewards of these completions.
 std::string RolloutItems::result() const {
   std::string bytes;
   for (const std::size_t place : made_)

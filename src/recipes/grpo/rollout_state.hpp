@@ -40,8 +40,8 @@ struct Rollout {
 /// Memory: up to 24 * (global batch) * max_new_tokens bytes, on the host.
 class RolloutState {
 public:
-  /// If GrpoSettings::iterations is 1, each step samples new completions. Then tensors() has no
-  /// completions, and clear(), put() and add_ranks() do nothing.
+  /// If GrpoSettings::iterations is 1, each step samples new completions. In this case, tensors()
+  /// has no completions, and clear(), put() and add_ranks() do nothing.
   explicit RolloutState(const GrpoSettings& settings);
 
   std::vector<KeptTensor> tensors() const;

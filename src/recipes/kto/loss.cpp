@@ -8,8 +8,8 @@
 namespace mgpu::recipes {
 namespace {
 
-// kJudgedLogProb, kJudgedLogRatio and kIsGood are indices in the result of KtoLoss::facts().
-// kKlOfDigest is an index in the result of KtoLoss::digest().
+// The constants kJudgedLogProb, kJudgedLogRatio and kIsGood are indices in the result of
+// KtoLoss::facts(). The constant kKlOfDigest is an index in the result of KtoLoss::digest().
 constexpr std::size_t kJudgedLogProb = 0;
 constexpr std::size_t kJudgedLogRatio = 1;
 constexpr std::size_t kIsGood = 2;

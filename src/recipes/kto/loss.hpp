@@ -10,9 +10,9 @@
 namespace mgpu::recipes {
 
 /// The losses of a judged completion. The log-ratio r is the log-probability of the completion
-/// under the trained model minus that under the reference. z is the estimate of KL(trained model ||
-/// reference). The sigmoid function is s, and b is KtoSettings::beta. The first formula is for a
-/// good completion, and the second for a bad one.
+/// under the trained model minus that under the reference. The estimate of KL(trained model ||
+/// reference) is z. The sigmoid function is s, and b is KtoSettings::beta. The first formula is for
+/// a good completion, and the second for a bad one.
 enum class KtoKind : std::uint8_t {
   kto,                // 1 - s(b (r - z)), or 1 - s(b (z - r)); Ethayarajh et al., arXiv 2402.01306
   apo_zero_unpaired,  // 1 - s(b r), or s(b r); D'Oosterlinck et al., arXiv 2408.06266

@@ -66,8 +66,9 @@ void share(const cluster::Group& world, lm::LmExamples& examples) {
   world.broadcast(std::span(&examples.group_size, 1), 0);
 }
 
-/// Returns the token ids that end a completion: the stop ids of generation_config.json, and the eos
-/// token, which also ends completions in the data.
+/// Returns the token ids that end a completion: the stop ids of the folder, and the eos token,
+/// which also ends completions in the data. The stop ids are eos_token_id of
+/// generation_config.json, or else of config.json.
 std::vector<std::int64_t> stops_of(const text::TextFolder& folder) {
   std::vector<std::int64_t> stops(folder.stop_ids.begin(), folder.stop_ids.end());
   if (folder.eos.id >= 0 && std::find(stops.begin(), stops.end(), folder.eos.id) == stops.end())

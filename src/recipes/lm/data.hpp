@@ -25,8 +25,8 @@ struct LmData {
   lm::LmExamples training;
   lm::LmExamples evaluation;  // held-out examples; may be empty
   MethodData method;  // result of LmMethod::read() without the examples; `note` on rank 0 only
-  /// Token ids that end a completion, from the folder of the trained model. Empty: its tokenizer
-  /// was not read.
+  /// Token ids that end a completion, from the folder of the trained model. Empty if its tokenizer
+  /// was not read, or if the folder names no such ids.
   std::vector<std::int64_t> stop_ids;
   std::uint32_t folder_crc = 0;    // model_fingerprint() of the trained model; 0: random weights
   std::string chat_template;       // template that data.chat_template gives, or ""; rank 0 only

@@ -4,7 +4,7 @@
 
 #include <mgpu/lm/training/lm_windows.hpp>
 
-// Joins and filters lists of examples.
+// Appends examples of one list to another list.
 namespace mgpu::recipes {
 
 /// Appends all examples of `from`, with their columns and texts, to `to`.

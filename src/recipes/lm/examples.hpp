@@ -42,8 +42,8 @@ public:
   /// Errors: JsonError if the row cannot be used; the failures of rows::RowEncoder::encode()
   void add_row(const formats::JsonValue& row, lm::LmExamples& examples);
 
-  /// Adds two examples: a row's prompt with the chosen completion, and with the rejected one.
-  /// rows::RowEncoder::encode_pair() describes the members of the row.
+  /// Adds two examples: a row's prompt with the chosen completion, and with the rejected one. See
+  /// rows::RowEncoder::encode_pair() for the members of the row.
   /// Errors: JsonError if the row cannot be used, or if an example has more than seq_len tokens or
   ///         no token that is learned; the failures of rows::RowEncoder::encode()
   void add_pair(const formats::JsonValue& row, lm::LmExamples& examples);
@@ -51,13 +51,13 @@ public:
   /// Adds an example that is a prompt without completion, so the loss counts none of its tokens.
   /// Also adds the texts `prompt`, `answer` and `messages` to LmExamples::texts. `answer` is "" if
   /// the row has no right answer. `messages` is a JSON object, or "" if the row has no messages.
-  /// rows::RowEncoder::encode_prompt() describes the members of the row.
+  /// See rows::RowEncoder::encode_prompt() for the members of the row.
   /// Errors: JsonError if the row cannot be used, or if the prompt with `room` more tokens exceeds
   ///         seq_len tokens; the failures of rows::RowEncoder::encode()
   void add_prompt(const formats::JsonValue& row, std::int64_t room, lm::LmExamples& examples);
 
-  /// Adds one example: a row's prompt with its completion, whose tokens the loss counts.
-  /// rows::RowEncoder::encode_judged() describes the members of the row.
+  /// Adds one example: a row's prompt with its completion, whose tokens the loss counts. See
+  /// rows::RowEncoder::encode_judged() for the members of the row.
   /// Errors: those of add_pair().
   void add_judged(const formats::JsonValue& row, lm::LmExamples& examples);
 

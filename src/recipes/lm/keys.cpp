@@ -29,7 +29,8 @@ bool is_of_any_rows(const std::string& name) {
   return selects_training_rows(name) || name == "data.on_bad_row" || name == "data.chat_template";
 }
 
-/// Refuses keys about rows (is_of_rows()) that have no rows to apply to.
+/// Refuses a key for which is_of_rows() is true, if the configuration has no rows to which the key
+/// applies.
 void refuse_row_keys(const Config& config) {
   if (!config.is("data.path", "null")) return;
   const bool has_rows = datasets::dataset_of(config) != nullptr;
@@ -86,7 +87,8 @@ const char* why_no_template(const std::string& value) {
   return value.find(rows::kTextColumn) == std::string::npos ? "a template has {text}" : nullptr;
 }
 
-/// Checks data.template and data.labels, which belong together.
+/// Checks data.template and data.labels: labels need a template, a template needs a recipe that
+/// learns completions of prompts, and no label may occur twice.
 void check_template(const Config& config, const LmMethod& method) {
   const bool has_template = !config.is("data.template", "null");
   const std::vector<std::string> names = config.texts("data.labels");
@@ -113,8 +115,8 @@ std::optional<rows::RowTemplate> read_template(const Config& config) {
   return made;
 }
 
-/// Returns whether a tokenizer is needed. None is needed if all rows are token ids of a built-in
-/// data set, data.eval_path is null, and the method needs no tokenizer.
+/// Returns whether a tokenizer is needed. No tokenizer is needed if all rows are token ids of a
+/// built-in data set, data.eval_path is null, and the method needs no tokenizer.
 bool needs_tokenizer(const Config& config, const LmMethod& method) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
   return dataset == nullptr || dataset->has_texts == nullptr || dataset->has_texts(config) ||

@@ -30,7 +30,8 @@ struct LmData;
 enum class RowUse : std::uint8_t { training, held_out };
 
 /// Data that LmMethod::read() returns on rank 0. Training uses these data in addition to rows of
-/// files, or instead of rows. load_lm_data() sends all members except `note` to the other ranks.
+/// files, or instead of rows. The function load_lm_data() sends all members except `note` to the
+/// other ranks.
 struct MethodData {
   std::optional<lm::LmExamples> examples{};  // training examples; unset: they come from rows
   std::vector<std::int64_t> numbers{};       // numbers that LmMethod::open() needs on each rank
@@ -48,7 +49,7 @@ struct MethodCosts {
   /// logits: HeadBlocks::rows x HeadBlocks::vocabulary_block.
   std::int64_t loss_pieces = 0;
   /// The maximum number of tokens that a sequence has after the prompt of its group. 0: groups have
-  /// no common prompt, or its length is unknown.
+  /// no common prompt, or this maximum is unknown.
   std::int64_t own_tokens = 0;
 };
 
@@ -92,8 +93,8 @@ public:
   /// Ranks:  local
   virtual void begin(const lm::TrainableModel& /*start*/) {}
 
-  /// The next three functions do the work of the TrainTask functions with the same names.
-  /// before_save() is collective over `world`.
+  /// The next three functions do the work of the TrainTask functions with the same names. The
+  /// function before_save() is collective over `world`.
   virtual std::vector<KeptTensor> kept_tensors() { return {}; }
   virtual void before_save(const cluster::Group& /*world*/) {}
   virtual void after_load() {}
@@ -170,8 +171,8 @@ public:
   /// Returns whether the model's folder must have a tokenizer even if all rows are token ids.
   virtual bool needs_tokenizer() const { return false; }
 
-  /// Returns whether rows of files are usually token ids, so that the model's folder may lack a
-  /// tokenizer. A row with a text is then refused when it is read.
+  /// Returns whether rows of files are usually token ids. If true, the model's folder may lack a
+  /// tokenizer. In a folder without a tokenizer, rows with a text are refused when they are read.
   virtual bool takes_token_ids() const { return false; }
 
   /// Checks the files that the keys of the method name. `folder` is the folder of the trained

@@ -36,7 +36,7 @@ struct LmPlots {
   bool samples_are_held_out = false;  // true: the examples of `samples` are not trained on
 
   report::Curve train_loss;
-  report::Curve cross_entropy;  // cross-entropy CE in train_loss; empty if ce_weight is unset
+  report::Curve cross_entropy;  // CE in distance_of(); empty if LossMeaning::ce_weight is unset
   report::Curve held_out_loss;  // empty: no held-out rows
   report::Curve train_accuracy;
   report::Curve held_out_accuracy;

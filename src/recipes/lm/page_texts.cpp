@@ -15,9 +15,9 @@ const lm::LmExamples& sampled_examples(const LmTask& task) {
   return held_out.size() > 0 ? held_out : task.windows().examples();
 }
 
-/// Returns texts that rank 0 generates for the page with the current weights. Returns none on other
-/// ranks. Rank 0 returns none if the folder has no tokenizer, if the model has no vocabulary head,
-/// or if sample_texts() returns none.
+/// Returns texts that rank 0 generates for the page with the current weights. Other ranks get no
+/// texts. Rank 0 gets no texts if the folder has no tokenizer, if the model has no vocabulary head,
+/// or if sample_texts() returns no texts.
 /// Ranks:  collective over the world.
 std::vector<SampleText> texts_of(const cluster::Group& world, const LmTask& task,
                                  const LmTrainSettings& settings) {

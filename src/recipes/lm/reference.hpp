@@ -29,8 +29,8 @@ using OpenReference = std::function<const lm::TrainableModel&()>;
 /// Returns the log-probabilities of all examples under the reference, first those of `training`,
 /// then those of `held_out`. Reads them from reference.h5 in the run directory. If this file is
 /// missing or damaged, computes them with the model that `open` returns, and writes the file.
-/// Returns nullopt if a stop was requested. The journal then has the finished chunks of examples,
-/// and a resumed run computes only the others.
+/// Returns nullopt if a stop was requested. In this case, the journal has the finished chunks of
+/// examples, and a resumed run computes only the other chunks.
 ///
 /// Each example is computed alone, so the file does not depend on the number of ranks.
 ///

@@ -6,8 +6,8 @@
 
 namespace mgpu::recipes {
 
-/// Returns the number of a value that is a number, true (1), false (0), or the text of a number as
-/// in CSV files. Returns nullopt for other values.
+/// Returns `value` as a number. The value may be a number, true (1), false (0), or the text of a
+/// number, as in CSV files. Returns nullopt for other values.
 std::optional<double> number_of(const formats::JsonValue& value);
 
 }  // namespace mgpu::recipes

@@ -25,10 +25,10 @@ struct SampleText {
 /// On the CPU, sample_texts() returns no texts for models whose weights have more bytes than this.
 inline constexpr std::int64_t kSampledBytes = std::int64_t{1} << 30;
 
-/// Returns greedy completions for some examples, which are evenly spread over `examples`. An
-/// example whose prompt has fewer than two tokens is divided in the middle, and its first half is
-/// completed. Returns none if the model is too large (kSampledBytes). The result depends only on
-/// the weights, the examples and the tokenizer.
+/// Returns greedy completions for some examples, which are evenly spread over `examples`. If an
+/// example has learned tokens and a prompt of fewer than two tokens, its first half is completed
+/// instead of the prompt. On the CPU, returns no texts if the weights have more than kSampledBytes
+/// bytes. The result depends only on the weights, the examples and the tokenizer.
 ///
 /// Memory: on the CPU a packed copy of the weights.
 /// Errors: those of TrainableModel::decoder() and Generator::run().

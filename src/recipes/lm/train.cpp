@@ -188,7 +188,7 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
     data = load_lm_data(world, settings, *method_, config.vocab);
   }
   // The task below allocates memory, which may fail on some ranks only. It is made in
-  // run_together(), which then throws on all ranks.
+  // run_together(), which throws on all ranks if it fails on any rank.
   log_notes(run, lm::head_note(settings.folder, config), data);
   const std::vector<LeftOut> left_out = data.left_out;
   const std::uint32_t folder_crc = data.folder_crc;

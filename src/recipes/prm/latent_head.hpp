@@ -20,10 +20,11 @@ struct LatentHeadSizes {
 /// Returns the parameters of the head.
 std::vector<tensor::ParameterSpec> latent_head_specs(const LatentHeadSizes& sizes);
 
-/// A reward head for latent states. Its input is the mean state x of a node in the tree of steps
-/// that job collect makes. Its output is the logit of the probability that a path through the node
-/// ends with a right answer. The logit is score gelu(dense x + b) + c with the
-/// parameters dense [H, D], b [H], score [1, H] and c [1].
+/// A reward head for latent states. Job collect makes a tree of steps for each question, and a node
+/// is a part of this tree. The input x of the head is the mean of the states of a node's latent
+/// steps. The output is the logit of the probability that a path through the node ends with a right
+/// answer. The logit is score gelu(dense x + b) + c with the parameters dense [H, D], b [H], score
+/// [1, H] and c [1].
 class LatentHead {
 public:
   /// Draws the initial weights, see tensor::ParameterArena.

@@ -14,7 +14,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns whether a key is about a language model or rows of text.
+/// Returns whether a key applies only to a language model or to rows of text.
 bool is_of_text(std::string_view name) {
   constexpr std::array kKeys = {std::string_view("train.seq_len"),
                                 std::string_view("train.gradient_checkpointing"),

@@ -59,8 +59,8 @@ LatentNodes read_latent_nodes(const std::filesystem::path& path, const PrmSettin
 /// nodes into training and held-out nodes. All ranks get the result.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: those of read_latent_nodes(); Failure E531 (exit 65) if no node is left to train on, or
-///         if prm.held_out is above 0 and leaves no node to measure; with PrmLossKind::pairwise,
+/// Errors: those of read_latent_nodes(). Failure E531 (exit 65) if no node is left to train on, or
+///         if prm.held_out is above 0 and leaves no node to measure. With PrmLossKind::pairwise,
 ///         also Failure E531 if the held-out nodes have no pair.
 LatentData load_latent_data(const cluster::Group& world, const std::filesystem::path& path,
                             const PrmSettings& settings);

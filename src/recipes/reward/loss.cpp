@@ -9,7 +9,7 @@
 namespace mgpu::recipes {
 namespace {
 
-// kModelReward and kPairMargin are indices in the result of RewardModelLoss::facts().
+// The constants kModelReward and kPairMargin are indices in the result of RewardModelLoss::facts().
 constexpr std::size_t kModelReward = 0;
 constexpr std::size_t kPairMargin = 1;
 

@@ -14,9 +14,9 @@ inline constexpr const char* kPromptKeys = "prompt_key";
 /// `messages` but the last. ValueMethod must be able to encode the row.
 std::string prompt_key_of(const formats::JsonValue& row);
 
-/// Removes the examples of each prompt whose completions all have the same value in column
-/// kReturnColumn. This includes prompts with a single completion. Also removes the texts
-/// kPromptKeys.
+/// Removes all examples of a prompt if the completions of this prompt all have the same return
+/// (column kReturnColumn). This also removes each prompt that has a single completion. Also removes
+/// the texts kPromptKeys.
 ///
 /// Source: Zhou et al., arXiv 2502.20548, which trains Q# on the remaining questions only.
 void drop_equal_labels(lm::LmExamples& examples);

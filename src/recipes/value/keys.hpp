@@ -15,8 +15,8 @@ bool has_value_keys(const Config& config);
 
 /// Checks the keys of recipe `value`.
 /// Errors: one Failure (exit 78) about keys that contradict each other or have no effect. It
-///         reports at most one problem each of the loss, the atoms, the preferences and the
-///         template.
+///         reports at most one problem about each of these: the loss, the atoms, the preferences,
+///         equal labels and the template.
 void check_value_keys(const Config& config);
 
 /// Reads the keys value.*.

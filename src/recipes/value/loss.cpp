@@ -9,7 +9,7 @@
 namespace mgpu::recipes {
 namespace {
 
-// kMeanValue and kReturn are indices in the result of ValueLoss::facts().
+// The constants kMeanValue and kReturn are indices in the result of ValueLoss::facts().
 constexpr std::size_t kMeanValue = 0;  // mean value over the learned tokens
 constexpr std::size_t kReturn = 1;
 

@@ -31,7 +31,7 @@ std::int64_t cut_of(const JsonValue& row) {
 }
 
 /// Sets is_learned to 0 for the first `cut` learned tokens of each example.
-/// Errors: JsonError if an example then has no learned token.
+/// Errors: JsonError if no learned token of an example remains.
 void leave_out(std::int64_t cut, lm::LmExamples& examples) {
   for (std::size_t example = 0; example < examples.size(); ++example) {
     const std::int64_t end = examples.ends[example];

@@ -22,7 +22,8 @@ public:
 
   /// Adds the examples of a row to `examples`. With ValueSettings::has_pairs, these are the two
   /// completions of a preference. Otherwise the row has a completion and its `label`. If the row
-  /// has the member `cut`, the first `cut` learned tokens of each example are not learned.
+  /// has the member `cut`, the loss leaves out the first `cut` of the learned tokens of each
+  /// example.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 

@@ -72,8 +72,8 @@ public:
   /// Writes a frame, and returns its ids and where its payload is. Syncs if the last sync was at
   /// least `sync_s` seconds ago.
   ///
-  /// Errors: Failure E601 (cannot be opened), E602 (write failed). The file may then end in a torn
-  ///         frame, and later calls of append() throw Error.
+  /// Errors: Failure E601 (cannot be opened), E602 (write failed). After a failure, the file may
+  ///         end in a torn (incomplete) frame, and later calls of append() throw Error.
   Frame append(std::uint32_t phase, std::uint64_t chunk, std::span<const std::byte> payload);
 
   /// Syncs and closes the file; the next append() opens the file again.

@@ -20,7 +20,7 @@ struct LedgerWriterId {
   int rank = 0;
 };
 
-/// Returns the writer of the ledger called `name`, the result of ledger_name().
+/// Returns the attempt and the rank in `name`, which must be a result of ledger_name().
 LedgerWriterId writer_of(const std::string& name);
 
 /// Lists the chunks that the ledgers of a run directory hold.

@@ -20,8 +20,8 @@ public:
   /// Errors: Failure E601 (cannot be created), E602 (write failed).
   WorkMark(const fs::path& run_directory, std::uint32_t attempt, int rank);
 
-  /// begin() records the samples that the rank works on. end() records that the rank is idle. A
-  /// failed write is ignored, because it is no reason for the rank to fail.
+  /// The function begin() records the samples that the rank works on, and end() records that the
+  /// rank is idle. A failed write is ignored, because it is no reason for the rank to fail.
   void begin(const WorkSpan& span);
   void end();
 

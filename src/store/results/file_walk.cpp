@@ -20,9 +20,9 @@ namespace {
 
 using hdf5::Hid;
 
-/// Reads a file object by object. FileWalk makes the same HDF5 calls as the functions that read
-/// tables later, so a file that crashes HDF5 already crashes FileWalk. If set_inspector() was
-/// called, FileWalk runs in a separate process, and only that process crashes.
+/// Reads an HDF5 file, one object after the other. FileWalk makes the same HDF5 calls as the
+/// functions that read tables later, so a file that crashes HDF5 already crashes FileWalk. If
+/// set_inspector() was called, FileWalk runs in a separate process, and only that process crashes.
 class FileWalk {
 public:
   FileWalk(hid_t file, std::uint64_t file_bytes,
@@ -56,7 +56,7 @@ private:
     }
   }
 
-  /// Reads a data set, unless readers of tables refuse it.
+  /// Reads an HDF5 data set, unless readers of tables refuse it.
   void read_dataset(Hid dataset, const std::string& name) {
     if (!has_known_filters(dataset.get())) return;
     const Hid type = hdf5::own(H5Dget_type(dataset.get()));
@@ -67,7 +67,7 @@ private:
     }
   }
 
-  /// Returns whether this program can undo all filters of a data set, such as compression.
+  /// Returns whether this program can undo all filters of an HDF5 data set, such as compression.
   static bool has_known_filters(hid_t dataset) {
     const Hid creation = hdf5::own(H5Dget_create_plist(dataset));
     const int filters = H5Pget_nfilters(creation.get());
@@ -81,7 +81,7 @@ private:
     return true;
   }
 
-  /// Returns the data set as a column; nullopt if the readers of tables would refuse it.
+  /// Returns the HDF5 data set as a column; nullopt if the readers of tables would refuse it.
   std::optional<StoredColumn> readable(Hid dataset, const std::string& name) const {
     try {
       return StoredColumn(std::move(dataset), name, max_bytes_);

@@ -9,9 +9,9 @@ namespace mgpu::store {
 /// The byte that an inspecting process writes as a sign of progress.
 inline constexpr char kProgress = '\0';
 
-/// Reads all groups of an HDF5 file, their numeric attributes, and the data sets that this program
-/// can read. Compares the data with the checksums in the file. Calls after_piece(bytes) after each
-/// piece of data, with the size of the piece.
+/// Reads all groups of an HDF5 file, their numeric attributes, and the HDF5 data sets that this
+/// program can read. Compares the data with the checksums in the file. Calls after_piece(bytes)
+/// after each piece of data, with the size of the piece.
 /// Ranks:  local.
 /// Errors: Failure E603 (missing, exit 66), E604 (damaged, exit 80), E605 (unsupported, exit 65).
 void walk_file(const std::filesystem::path& path,

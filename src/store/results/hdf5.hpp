@@ -30,8 +30,8 @@ struct HidTraits {
 /// collective.
 using Hid = UniqueHandle<HidTraits>;
 
-/// Thrown when an HDF5 call fails. detail() is the innermost line of HDF5's error stack, or, for
-/// failures that this module finds itself, the reason.
+/// Thrown when an HDF5 call fails. The result of detail() is the innermost line of HDF5's error
+/// stack, or, for failures that this module finds itself, the reason.
 class Hdf5Error : public Error {
 public:
   Hdf5Error(std::string detail, Where where);
@@ -41,8 +41,8 @@ private:
   std::string detail_;
 };
 
-/// Keeps HDF5 from printing its error stack to stderr while a Quiet exists. check() turns errors
-/// into exceptions in any case.
+/// Keeps HDF5 from printing its error stack to stderr while a Quiet exists. With or without a
+/// Quiet, check() turns errors into exceptions.
 class Quiet {
 public:
   Quiet();
@@ -55,7 +55,8 @@ private:
   void* data_ = nullptr;
 };
 
-/// check_id() and check() check the result of an HDF5 call; check_id() also returns the result.
+/// The functions check_id() and check() check the result of an HDF5 call; check_id() also returns
+/// the result.
 /// Errors: Hdf5Error when `code` is negative.
 hid_t check_id(hid_t code, Where where = Where::here());
 void check(herr_t code, Where where = Where::here());
@@ -73,9 +74,10 @@ Hid parallel_access(MPI_Comm comm);
 
 /// A file that this process alone writes.
 ///
-/// HDF5 1.10 leaves a file half freed when a flush fails, and then crashes when the library ends.
-/// So disk space is reserved before HDF5 gets the bytes. If the file is not closed by close(), its
-/// descriptor is redirected to memory, so that HDF5's last flush cannot fail.
+/// If a flush fails, HDF5 1.10 leaves the file half freed, and crashes when the library closes at
+/// the end of the process. To prevent this, callers reserve disk space before they pass bytes to
+/// HDF5. If the file was not closed by close(), the destructor redirects its descriptor to memory,
+/// so that HDF5's last flush cannot fail.
 class SerialWriter {
 public:
   static SerialWriter create(const std::filesystem::path& path);
@@ -90,7 +92,8 @@ public:
   void reserve(std::uint64_t bytes) const;
 
   /// Closes the file, and frees reserved space that was not used.
-  /// Errors: Hdf5Error or std::filesystem::filesystem_error; the file on disk is unusable then.
+  /// Errors: Hdf5Error or std::filesystem::filesystem_error. After an error, the file on disk is
+  ///         unusable.
   void close();
 
 private:
@@ -101,8 +104,8 @@ private:
   std::filesystem::path path_;
 };
 
-/// group_creation() and file_creation() return creation properties without time stamps and with
-/// children in the order of their creation. So equal content gives equal bytes.
+/// The functions group_creation() and file_creation() return creation properties without time
+/// stamps and with children in the order of their creation. So equal content gives equal bytes.
 Hid group_creation();
 Hid file_creation();
 
@@ -124,8 +127,8 @@ Hid text_type(std::size_t bytes = 0);
 /// Returns the data space [rows], or [rows, width] if width is not 1.
 Hid make_space(std::int64_t rows, std::int64_t width);
 
-/// Returns the file space of a data set, in which rows [first, first + rows) are selected. Nothing
-/// is selected if `rows` is 0.
+/// Returns the file space of an HDF5 data set, in which rows [first, first + rows) are selected.
+/// Nothing is selected if `rows` is 0.
 Hid select_rows(hid_t dataset, std::int64_t first, std::int64_t rows, std::int64_t width);
 
 /// Returns the memory space for a buffer of rows [rows, width], which fits the selection of
@@ -148,7 +151,7 @@ bool has_attribute(hid_t object, const std::string& name);
 /// Errors: Hdf5Error, also if the attribute is missing or is not one whole number.
 std::int64_t read_integer_attribute(hid_t object, const std::string& name);
 
-/// Returns rows [first, first + rows) of a data set of HDF5 strings, which may be padded or lie in
+/// Returns rows [first, first + rows) of an HDF5 data set of strings, which may be padded or lie in
 /// HDF5's heap.
 std::vector<std::string> read_texts(hid_t dataset, std::int64_t first, std::int64_t rows);
 

@@ -9,7 +9,8 @@
 //
 // - Format 2 stores lists, and the texts of chunked tables, in groups arrays/<table>/<column>.
 // - Format 1 stores lists in groups arrays/<column>.
-// - Texts of small tables, and all texts of format 1, are HDF5 strings among the table's data sets.
+// - Texts of small tables, and all texts of format 1, are HDF5 strings among the table's HDF5 data
+//   sets.
 namespace mgpu::store {
 
 /// Name of the HDF5 attribute, with value 1, that marks lists whose values are the bytes of texts.
@@ -30,10 +31,10 @@ std::string find_lists(hid_t file, const std::string& table, const std::string& 
 /// those of names_in_group().
 std::vector<std::string> children_of(hid_t file, const std::string& group);
 
-/// find_list_columns() returns the names of a table's list columns of numbers. In a file of format
-/// 1, find_list_columns() returns the list columns of all tables. find_text_columns() returns the
-/// names of a table's text columns. Names have the order of names_in_group(), but texts that are
-/// stored as lists come before texts that are HDF5 strings.
+/// The function find_list_columns() returns the names of a table's list columns of numbers. In a
+/// file of format 1, it returns the list columns of all tables. The function find_text_columns()
+/// returns the names of a table's text columns. Names have the order of names_in_group(), but texts
+/// that are stored as lists come before texts that are HDF5 strings.
 /// Errors: those of names_in_group().
 std::vector<std::string> find_list_columns(hid_t file, const std::string& table);
 std::vector<std::string> find_text_columns(hid_t file, const std::string& table);

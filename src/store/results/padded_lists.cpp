@@ -18,7 +18,7 @@ std::size_t bytes_of(ColumnType type) {
   return H5Tget_size(hdf5::number_type(type));
 }
 
-/// A data set [rows, longest, width], in which unwritten values read as 0.
+/// An HDF5 data set [rows, longest, width], in which unwritten values read as 0.
 class PaddedDataset {
 public:
   PaddedDataset(hid_t file, const PaddedLists::Dataset& dataset, const Sizes3& sizes)

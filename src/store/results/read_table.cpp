@@ -20,7 +20,8 @@ namespace {
 
 using hdf5::Hid;
 
-/// Says whether a group's data sets are the columns of a table, or the offsets and values of lists.
+/// Says whether the HDF5 data sets of a group are the columns of a table, or the offsets and values
+/// of lists.
 enum class GroupKind { table, lists };
 
 /// Reads the number columns of one group of an open file.

@@ -13,7 +13,7 @@ namespace {
 
 using hdf5::Hid;
 
-/// A data set of HDF5 strings.
+/// An HDF5 data set of strings.
 struct Strings {
   Hid file;
   Hid dataset;

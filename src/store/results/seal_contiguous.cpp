@@ -17,8 +17,8 @@ using hdf5::Hid;
 
 constexpr std::int64_t kBytesPerRank = 16 << 20;  // most bytes of a rank in a collective write
 
-/// Takes part in one collective write, with the rows of this rank. A failure is thrown on this rank
-/// only.
+/// Writes the rows of this rank in one collective write of all ranks. A failure is thrown on this
+/// rank only.
 void write_slice(SealWork& work, hid_t dataset, const ColumnPlan& column, EntryRange range,
                  const std::vector<std::byte>& bytes) {
   const std::int64_t first = work.plan.first_row(column, range.first);
@@ -71,7 +71,7 @@ public:
   explicit PlainName(const fs::path& path) : name_(path) {
     if (name_.native().find(':') == std::string::npos) return;
     folder_.reset(::open(path.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!folder_) return;  // H5Fopen() then fails too, and its failure names the path
+    if (!folder_) return;  // H5Fopen() will fail too, with the path in its error
     name_ = fs::path("/proc/self/fd") / std::to_string(folder_.get()) / path.filename();
   }
   const char* c_str() const { return name_.c_str(); }

@@ -59,8 +59,9 @@ Hid make_group(hid_t file, const std::string& path) {
   return at;
 }
 
-/// Writes AnnData's encoding: a data frame if every column has one dimension, else a dictionary of
-/// arrays. Also writes the attributes of NeXus if the table has a signal.
+/// Writes the attributes of AnnData's encoding: those of a data frame if every column has width 1,
+/// else those of a dictionary of arrays. Also writes the attributes of NeXus if the table has a
+/// signal.
 /// Source: https://anndata.readthedocs.io/en/latest/fileformat-prose.html
 void describe_table(hid_t group, const TableSpec& spec, const std::string& index) {
   const bool flat = std::all_of(spec.columns.begin(), spec.columns.end(),
@@ -160,8 +161,8 @@ void write_small_table(hid_t file, const SmallTable& table) {
   }
 }
 
-/// Returns the table's TableSpec for describe_table(). The spec has a column for each data set in
-/// the HDF5 group of the table: `id`, and the columns without lists or texts.
+/// Returns the table's TableSpec for describe_table(). The spec has a column for each HDF5 data set
+/// in the group of the table: `id`, and the columns without lists or texts.
 TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   TableSpec spec = plan.tables[table].table->spec;
   spec.columns.clear();
@@ -171,7 +172,7 @@ TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   return spec;
 }
 
-/// Creates the data set for the offsets or the values of a list column. With the offsets, also
+/// Creates the HDF5 data set for the offsets or the values of a list column. With the offsets, also
 /// writes the attributes of the column's group and the first offset, which is 0. Each later offset
 /// is the end of the list of a row.
 void make_list_part(hid_t file, SealWork& work, std::size_t index) {
@@ -251,7 +252,7 @@ std::uint64_t text_bytes(const SmallTable& table) {
 }
 
 /// Returns an upper bound for the size of the file in bytes, without the rows of compressed
-/// columns. write_serial() reserves the space for these rows.
+/// columns. The function write_serial() reserves the space for these rows.
 std::uint64_t layout_bytes(const SealWork& work) {
   std::uint64_t bytes = size_of(work.request.attributes);
   for (const AttributeGroup& group : work.request.groups)

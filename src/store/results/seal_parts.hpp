@@ -45,9 +45,9 @@ void writing(const SealWork& work, const std::function<void()>& step);
 /// Errors: Failure E602.
 void pass_failpoint(const SealWork& work, const char* call);
 
-/// Creates the file with its groups, attributes, small tables, and the data sets of chunked tables.
-/// The rows of chunked tables follow in later steps, except the first offset of each list column,
-/// which is 0. Only rank 0 calls create_layout().
+/// Creates the file with its groups, attributes, small tables, and the HDF5 data sets of chunked
+/// tables. The rows of chunked tables follow in later steps, except the first offset of each list
+/// column, which is 0. Only rank 0 calls create_layout().
 void create_layout(SealWork& work);
 
 /// Writes the rows of all uncompressed (contiguous) columns.

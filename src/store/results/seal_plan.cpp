@@ -16,7 +16,7 @@ namespace {
 // Smaller columns are not compressed, because HDF5's chunk index would need more bytes than
 // compression saves.
 constexpr std::int64_t kMinCompressedBytes = 64 << 10;
-constexpr std::int64_t kHdf5ChunkBytes = 1 << 20;  // size of HDF5's chunk cache for one data set
+constexpr std::int64_t kHdf5ChunkBytes = 1 << 20;  // size of the chunk cache of an HDF5 data set
 constexpr std::int64_t kMaxHdf5ChunkBytes = 64 << 20;  // larger chunks are not compressed
 constexpr std::size_t kOpenLedgers = 64;
 
@@ -62,7 +62,7 @@ void choose_layout(ColumnPlan& column, const TablePlan& table, int gzip) {
   column.unit_entries = std::max<std::int64_t>(1, kHdf5ChunkBytes / entry_bytes);
 }
 
-/// Returns the data sets of the table's column `source`, or of the ids if `source` is empty.
+/// Returns the HDF5 data sets of the table's column `source`, or of the ids if `source` is empty.
 std::vector<ColumnPlan> plan_column(std::size_t table, const std::string& path,
                                     std::optional<std::size_t> source, const ColumnSpec& spec) {
   if (!spec.has_lists()) return {{table, source, spec, path + "/" + spec.name}};
@@ -101,7 +101,7 @@ std::int64_t SealPlan::first_row(const ColumnPlan& column, std::size_t entry) co
   if (column.part == ColumnPart::values) return table.list_starts[*column.source][entry];
   const std::int64_t row =
       std::min(table.rows, static_cast<std::int64_t>(entry) * table.table->chunk_rows);
-  // A data set of offsets begins with 0, so its row r + 1 holds the end of the list of row r.
+  // An HDF5 data set of offsets begins with 0, so its row r + 1 holds the end of the list of row r.
   return row + (column.part == ColumnPart::offsets ? 1 : 0);
 }
 

@@ -14,14 +14,14 @@
 
 #include "store/journal/ledger_file.hpp"
 
-// SealPlan says how seal() writes an HDF5 file from the journal. The plan lists the data sets, and
-// the journaled chunks from which the rows of the data sets come. All ranks have the same plan.
+// SealPlan describes the HDF5 file that seal() writes from the journal. It lists the HDF5 data
+// sets, and the journaled chunks from which their rows come. All ranks have the same plan.
 namespace mgpu::store {
 
 enum class ColumnKind { contiguous, compressed };
 
-/// The part of a column that a data set holds: the whole column, or the offsets or the values of a
-/// list column.
+/// The part of a column that an HDF5 data set holds: the whole column, or the offsets or the values
+/// of a list column.
 enum class ColumnPart { whole, offsets, values };
 
 struct TablePlan {
@@ -55,7 +55,7 @@ struct SealPlan {
 
   const TablePlan& table_of(const ColumnPlan& column) const { return tables[column.table]; }
 
-  /// Returns the number of rows of a data set:
+  /// Returns the number of rows of an HDF5 data set:
   /// - For a whole column, it is the number of rows of the table.
   /// - For the offsets of a list column, it is one more.
   /// - For the values of a list column, it is the number of items in all lists.
@@ -71,7 +71,7 @@ struct SealPlan {
 /// Returns the plan of a seal.
 /// Errors: Error when
 ///         - a table is not valid or has a column `id`
-///         - two columns would be written to the same data set
+///         - two columns would be written to the same HDF5 data set
 ///         - there are tables but no journal
 ///         - the journal has a chunk beyond the end of a table
 ///         - chunks are missing and SealRequest::partial is not set
@@ -85,7 +85,7 @@ void measure_lists(const cluster::Group& group, const ChunkJournal* journal, Sea
 
 /// Divides the journaled chunks of a column (TablePlan::entries) among the ranks, in one or more
 /// rounds, called passes. In a pass, the ranks take adjacent ranges. So a pass covers one
-/// contiguous range of the data set, whatever the number of ranks is.
+/// contiguous range of the HDF5 data set, for any number of ranks.
 class Passes {
 public:
   /// A rank holds at most `bytes_per_rank` bytes of the column at a time, but at least one unit
@@ -111,7 +111,7 @@ class RowReader {
 public:
   RowReader(const ChunkJournal* journal, const SealPlan& plan) : journal_(journal), plan_(plan) {}
 
-  /// Returns the bytes that the data set of `column` holds for the journal entries in `range`.
+  /// Returns the bytes that the HDF5 data set of `column` holds for the journal entries in `range`.
   std::vector<std::byte> numbers(const ColumnPlan& column, EntryRange range);
 
   /// Returns the number of items in all lists of one entry. `column` is an index into the columns

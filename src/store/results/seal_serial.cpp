@@ -33,7 +33,7 @@ std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_by
   return out;
 }
 
-/// Unpacks the HDF5 chunks that compress_range() packed, and writes them to the data set.
+/// Unpacks the HDF5 chunks that compress_range() packed, and writes them to the HDF5 data set.
 void store_chunks(hid_t dataset, std::span<const std::byte> packed) {
   while (!packed.empty()) {
     const auto row = formats::take<std::int64_t>(packed);

@@ -34,7 +34,7 @@ ColumnType readable_type(hid_t type, const std::string& name) {
              (is_signed ? "signed" : "unsigned") + " integers");
 }
 
-/// Throws Failure E605 if the data of a data set lie outside the file.
+/// Throws Failure E605 if the data of an HDF5 data set lie outside the file.
 void check_storage(hid_t dataset, const std::string& name) {
   const Hid creation = hdf5::own(H5Dget_create_plist(dataset));
   const H5D_layout_t layout = H5Pget_layout(creation.get());
@@ -44,8 +44,8 @@ void check_storage(hid_t dataset, const std::string& name) {
   }
 }
 
-/// Returns the number of rows of a data set, and sets `spec.width`. Errors: Failure E605 unless the
-/// shape is [rows] or [rows, width].
+/// Returns the number of rows of an HDF5 data set, and sets `spec.width`. Errors: Failure E605
+/// unless the shape is [rows] or [rows, width].
 std::int64_t read_shape(hid_t dataset, ColumnSpec& spec) {
   const Hid space = hdf5::own(H5Dget_space(dataset));
   const int dimensions = H5Sget_simple_extent_ndims(space.get());

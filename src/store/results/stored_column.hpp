@@ -34,8 +34,8 @@ hdf5::Hid open_to_read(const std::filesystem::path& path);
 /// Hdf5Error.
 hdf5::Hid open_uninspected(const std::filesystem::path& path);
 
-/// Throws Failure E604 (exit 80) if a data set has an attribute crc32c with a value other than
-/// `crc`. `name` is the name of the column in the message. Errors: Hdf5Error.
+/// Throws Failure E604 (exit 80) if an HDF5 data set has an attribute crc32c with a value other
+/// than `crc`. `name` is the name of the column in the message. Errors: Hdf5Error.
 void require_checksum(hid_t dataset, const std::string& name, std::uint32_t crc);
 
 /// Returns the result of read(). If read() throws a Failure, adds path and table to its report. If
@@ -56,14 +56,16 @@ auto name_failures(const std::filesystem::path& path, const std::string& table, 
   }
 }
 
-/// One data set of a file that is not trusted. Its type, storage, shape and size have been checked.
+/// One HDF5 data set of a file that is not trusted. Its type, storage, shape and size have been
+/// checked.
 class StoredColumn {
 public:
   /// `max_bytes` is an upper limit for the bytes of data in the file, see most_bytes(). Errors:
   /// Failure E605; Hdf5Error.
   StoredColumn(hdf5::Hid dataset, const std::string& name, std::uint64_t max_bytes);
 
-  /// Opens a data set by name; refuses soft and external links. Errors: Failure E605; Hdf5Error.
+  /// Opens an HDF5 data set by name; refuses soft and external links. Errors: Failure E605;
+  /// Hdf5Error.
   static StoredColumn open(hid_t group, const std::string& name, std::uint64_t max_bytes);
 
   bool is_number() const { return spec_.type != ColumnType::text; }

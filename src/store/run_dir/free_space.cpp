@@ -38,7 +38,7 @@ void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes
   const fs::space_info space = fs::space(existing, error);
   if (error || space.available >= bytes) return;
   // In /proc, and in a folder without write permission, the lack of space is not the real problem.
-  // The caller then fails to create the folder, and that error tells the real reason.
+  // The caller will fail to create the folder, with an error that tells the real reason.
   if (space.capacity == 0 || ::access(existing.c_str(), W_OK) != 0) return;
   throw Failure(
       {"E602",

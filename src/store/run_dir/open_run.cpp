@@ -52,7 +52,8 @@ RunRequest as_resolved_in(const RunRecord& record, RunRequest request) {
 }
 
 /// Returns whether `record` and `request` have the same job, and the same values of the keys that
-/// both have. A key that only one of them has does not count, because formats differ in their keys.
+/// both have. A key that only one of them has does not count, because runs of different formats
+/// have different keys.
 bool is_same_run(const RunRecord& record, const RunRequest& request) {
   return record.job == request.job &&
          std::all_of(record.keys.begin(), record.keys.end(), [&](const auto& key) {
@@ -125,9 +126,9 @@ void require_own_file(const fs::path& path) {
   }
 }
 
-/// Throws a Failure without an error code, because a finished run has nothing to do. The Failure
-/// has the exit code of the run: `done` or `incomplete`. Errors: Failure E604 (exit 80) when an
-/// HDF5 file of the run is damaged.
+/// Throws a Failure that says that the run is finished. It has no error code, because this is no
+/// error. It has the exit code of the run: `done` or `incomplete`. Errors: Failure E604 (exit 80)
+/// when an HDF5 file of the run is damaged.
 [[noreturn]] void end_at_once(const fs::path& folder) {
   ExitCode exit = ExitCode::done;
   for (const AttemptRecord& attempt : attempts_of(folder))

@@ -11,8 +11,8 @@ namespace mgpu::lm {
 /// (its users). An extent is a block of `extent` consecutive pages; the last extent may have fewer.
 ///
 /// Contiguous memory is read faster, so the pool tries to give consecutive pages to a sequence.
-/// This succeeds for sequences of up to `extent` unshared pages, as long as some extent has no used
-/// page.
+/// This succeeds for a sequence of up to `extent` unshared pages if some extent has no used page
+/// when the sequence takes its first page.
 class PagePool {
 public:
   PagePool(std::int64_t pages, std::int64_t extent);

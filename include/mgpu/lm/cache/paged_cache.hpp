@@ -58,9 +58,10 @@ public:
   /// Returns how many pages extend() with the same arguments would take from the pool.
   std::int64_t pages_for(std::int64_t sequence, std::int64_t tokens) const;
 
-  /// Returns by how many pages the sum of pages_for() over `sequences` is too large. pages_for()
-  /// counts a copy of a shared last page for every sequence that uses the page. But if `sequences`
-  /// has all users of this page, the user that is extended last keeps the page and needs no copy.
+  /// Returns by how many pages the sum of pages_for() over `sequences` is larger than the number of
+  /// pages that extend() needs for all these sequences. A call to pages_for() counts a copy of a
+  /// shared last page for every sequence that uses the page. But if `sequences` has all users of
+  /// such a page, the user that is extended last keeps the page and needs no copy.
   ///
   /// Each sequence must occur once and grow by at least one token.
   std::int64_t pages_left_over(std::span<const std::int64_t> sequences) const;

@@ -70,11 +70,11 @@ struct GenerationDefaults {
 constexpr const char* kHeadName = "lm_head.weight";
 
 /// Says which matrix is the vocabulary head, by the rules of transformers. If config.json ties the
-/// head to the embedding and the weights are used (FolderWeights), the value depends on the tensors
-/// in the safetensors files. In all other cases the value is `as_configured`.
+/// head to the embedding, and read_lm_config() gets FolderWeights::used, the value depends on the
+/// tensors in the safetensors files. In all other cases the value is `as_configured`.
 enum class StoredHead : std::uint8_t {
-  as_configured,  // as in config.json; if the head is tied, it is not stored, or is stored with the
-                  // same values as the embedding
+  as_configured,  // the head is tied or not, as config.json says. A stored copy of a tied head was
+                  // not looked for, was not found, or equals the embedding.
   untied,         // the stored head differs from the stored embedding; the stored head is used
   is_embedding,   // the head is stored, but no embedding; the head is used as the embedding, too
 };

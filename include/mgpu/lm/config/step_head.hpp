@@ -36,7 +36,7 @@ struct StepHead {
 /// Sets the member `step_head` of a config.json to `head`, and removes the member `value_head`.
 /// `config` is the text of the file. Returns the changed text.
 ///
-/// Messages show `path` as the name of the file.
+/// Error messages show `path` as the name of the file. The function does not open this file.
 ///
 /// Errors: Failure E622 if `config` is a Git LFS pointer, E623 if `config` is not a JSON object.
 std::string with_step_head(const fs::path& path, const std::string& config, const StepHead& head);

@@ -50,7 +50,7 @@ double expected_return(const ValueHead& head, std::span<const double> outputs);
 /// Sets the member `value_head` of a config.json to `head`, and removes the member `step_head`.
 /// `config` is the text of the file. Returns the changed text.
 ///
-/// Messages show `path` as the name of the file.
+/// Error messages show `path` as the name of the file. The function does not open this file.
 ///
 /// Errors: Failure E622 if `config` is a Git LFS pointer, E623 if `config` is not a JSON object.
 std::string with_value_head(const fs::path& path, const std::string& config, const ValueHead& head);

@@ -22,8 +22,8 @@ struct SequenceInput;
 class PassBuilder;
 
 /// The memory of decode sessions: a paged KV cache and its sequences. Several sessions can share
-/// one pool and make their passes in turn, as the batches of a Generator do. After a session has
-/// failed, its pool cannot be used any more.
+/// one pool and make their passes in turn, as the batches of a Generator do. After a pass or a draw
+/// of one session has failed, no session can use the pool any more.
 class DecodePool {
 public:
   /// Allocates a KV cache for `model`. Errors: those of LanguageModel::make_cache().
@@ -116,11 +116,13 @@ struct DrawnSteps {
 /// from prefill(), feed() or a draw that no pass has processed yet. A turn consists of the calls
 /// pass(), draw() and take(); step() makes all three. On the CPU the bits of a sequence's results
 /// depend neither on other sequences, including its forks, nor on how its tokens are split over
-/// passes.
+/// passes. RopeKind::dynamic is an exception: without PrefillOptions::length, results depend on the
+/// split.
 ///
 /// Ranks:  if a model is split over a group, all of its ranks must make the same calls in the same
-///         order. Sessions that share a pool may each have an unfinished turn. Their calls of
-///         take() must then be in the same order as their calls of draw().
+///         order. In this case, several sessions that share a pool may have an unfinished turn at
+///         the same time, if they call take() in the order in which they called draw(). If a model
+///         is on one rank, only one session of a pool may have an unfinished turn.
 /// Errors: Error when a sequence does not exist.
 class DecodeSession {
 public:
@@ -215,7 +217,13 @@ public:
 
   /// Starts to draw one token for each sequence from its hidden state, and starts the work that
   /// `requests` describes. take() returns the results of both. If the draw or the work fails, and
-  /// the model is on one rank, draw() throws. In a group, take() returns an empty result instead.
+  /// the model is on one rank, draw() throws. In a group, take() returns an empty result instead,
+  /// and draw() throws only these exceptions of the draw or the work:
+  /// - cluster::DivergedFailure
+  /// - with tensor parallelism, exceptions that are neither a Failure nor a lack of memory
+  ///
+  /// Errors: Error when a sequence has pending input, or the result of the last draw() was not
+  ///         taken.
   void draw(std::span<const std::int64_t> sequences, const HeadRequests& requests = {});
 
   bool is_drawing() const { return is_drawing_; }

@@ -88,17 +88,18 @@ using SeeHidden =
     std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
 
 /// A callback that receives how many completions or scored prompts of a call of Generator::run()
-/// have ended so far. Each rank calls it each time after it has worked on every batch once. For a
-/// batch, this work is one pass, or several passes whose drawn ids the host reads together.
+/// have ended so far. Each rank calls it after each pass, or after several passes if the host reads
+/// their drawn ids together. In a pipeline, which decodes several smaller batches, each rank calls
+/// it only after it has done this work once for every batch.
 using SeeProgress = std::function<void(std::int64_t ended)>;
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
 /// place. A prompt may be prefilled over several passes, which also decode other sequences. The
 /// completions of a prompt share the prompt's cache pages. If all prompts of one call to run() have
-/// a common prefix, they share its cache pages, too. Models with RopeKind::dynamic, prompts that
-/// are scored, and prompts whose hidden states SeeHidden gets share no prefix. On the CPU the
-/// result of a prompt depends neither on other prompts nor on batch_size, prefill_tokens or
-/// page_tokens.
+/// a common prefix, they share the cache pages that it fills, too. Prompts share no prefix if the
+/// model has RopeKind::dynamic, if GenerationConfig::scores_prompts is true, or if there is a
+/// SeeHidden callback. On the CPU the result of a prompt depends neither on other prompts nor on
+/// batch_size, prefill_tokens or page_tokens.
 ///
 /// If the model is split over a group, all calls are collective: all ranks must pass the same
 /// prompts, config and StopText, and all get the results. In a pipeline, the sequences are decoded

@@ -31,7 +31,7 @@ struct GivenTokens {
 /// The largest sizes that a call of Generator::run() needs.
 struct PoolDemand {
   PagedCache::Sizes cache;  // sizes of a cache for all sequences that exist at the same time
-  std::int64_t rows = 0;    // rows of a draw
+  std::int64_t rows = 0;    // largest number of rows of one draw
 };
 
 /// An observer of the sequences of one DecodePool. On ranks with the head, one of its functions is

@@ -14,7 +14,8 @@
 namespace mgpu::lm {
 
 /// Keeps the candidates and offsets of all draws. SequenceDivergence uses them later to compute
-/// KL(p || q), where p is the distribution with the offsets, and q is that of a reference model.
+/// KL(p || q). Here p is the distribution of the generating model with the offsets, and q is the
+/// distribution of a reference model.
 /// The record stays on the device, so add() reads nothing back to the host.
 ///
 /// Memory: 8 bytes for each candidate of each draw, until clear()

@@ -19,10 +19,11 @@ using SeeCompletion = std::function<void(std::size_t index, Completion completio
 /// draws another token.
 using SeeToken = std::function<bool(std::size_t index, const DrawnToken& token)>;
 
-/// Runs sequences of a DecodeSession, which run() passes to its `work`. `work` adds, forks and
-/// drops sequences of that session, and calls draw() or complete() to extend them. Each such call
-/// draws the tokens of all its sequences in one batch. On the CPU the results of a sequence do not
-/// depend on other sequences, including its forks.
+/// Extends sequences of a DecodeSession. run() makes the session and passes it to a function
+/// `work`. `work` adds, forks and drops sequences of this session, and calls draw() or complete()
+/// to extend them. Each call of draw() or complete() draws the tokens of all its sequences in one
+/// batch. On the CPU the results of a sequence do not depend on other sequences, including its
+/// forks.
 ///
 /// Ranks:  if the model is split over a group, all ranks of the group make the same calls in the
 ///         same order.

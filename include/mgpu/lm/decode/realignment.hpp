@@ -42,7 +42,7 @@ private:
 
   at::Tensor matrix_;
   double mean_norm_;
-  Linear linear_{};  // the transpose of A as a packed layer; undefined: identity
+  Linear linear_{};  // has the transpose of A as its matrix, packed on the CPU; undefined: identity
 };
 
 }  // namespace mgpu::lm

@@ -21,7 +21,7 @@ struct SamplingConfig {
   double top_p = 1.0;               // in (0, 1]; unused when greedy
   double repetition_penalty = 1.0;  // > 0; divides positive logits, multiplies negative ones
   std::uint64_t seed = 0;
-  std::uint32_t round = 0;  // < 2^24; in each round, the same sample gets different random numbers
+  std::uint32_t round = 0;  // < 2^24; the random numbers of a sample differ from round to round
 };
 
 /// Returns how many copies of a block of logits are in memory at once during a draw without logit
@@ -42,9 +42,10 @@ struct DrawnToken {
   std::int64_t id = 0;
   float log_prob = 0.0F;  // nats, from the unchanged logits of the model
 
-  /// KL(p || q) in nats, at the temperature of the draw. p is the distribution with the offsets of
-  /// the candidate processor, and q is that of the model. Neither includes the repetition penalty,
-  /// block processors, top k or top p. The value is 0 without a candidate processor.
+  /// KL(p || q) in nats, at the temperature of the draw, or at temperature 1 when greedy. Here p is
+  /// the distribution with the offsets of the candidate processor, and q is that of the model.
+  /// Neither includes the repetition penalty, block processors, top k or top p. The value is 0
+  /// without a candidate processor.
   double divergence = 0.0;
 };
 
@@ -102,7 +103,8 @@ public:
   /// whether a token of the block replaces the token drawn so far. The second one selects the token
   /// in the block. With top k there is one block, and its first number selects the token.
   ///
-  /// Shapes: the result is [steps, blocks, N, 2] float64 in [0, 1); no blocks when greedy
+  /// Shapes: the result is [steps, blocks, N, 2] float64 in [0, 1); no blocks when greedy or when
+  ///         top_k is 1
   at::Tensor uniforms(const LanguageModel& model, std::span<const DrawSite> sites,
                       std::int64_t steps, const at::Device& device) const;
 

@@ -30,9 +30,8 @@ struct ModelStates {
 /// token's result do not depend on the other tokens of the call.
 ///
 /// Shapes: ids and values of `offsets` [N, K], or undefined; returns [N] float64 on the host
-/// Memory: one block of logits of each model, and with `offsets` a copy of p's; on a GPU also
-/// float64
-///         copies of both blocks
+/// Memory: one block of logits of each model, and with `offsets` a copy of p's block; on a GPU also
+///         float64 copies of both blocks
 /// Ranks:  collective over the ranks of tensor-parallel models
 /// Errors: ShapeError when the vocabularies, their parts on this rank or the numbers of tokens
 ///         differ.
@@ -66,7 +65,8 @@ public:
   /// Returns one list per sequence, with token_divergence() for each token of the completion. The
   /// value compares the distributions that the two models predict for that token.
   ///
-  /// Memory: hidden states of the tokens of batch_size completions.
+  /// Memory: the model's hidden states at the tokens of batch_size completions, and the KV caches
+  ///         of both Generators, which stay allocated after the call.
   /// Ranks:  collective over the group of the models; all ranks get the result.
   /// Errors: those of Generator::run(); Failure E704 when logits of one of the models are not
   ///         finite; Error when the record of use_offsets() lacks a draw.

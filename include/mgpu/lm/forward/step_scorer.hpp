@@ -24,7 +24,8 @@ struct SteppedSequence {
 /// A process reward model, which computes, for each step of a solution, the probability that the
 /// step is right. It is a ForTokenClassification model with one or two outputs.
 ///
-/// On the CPU the bits of a probability depend only on the tokens up to the end of its step.
+/// On the CPU the bits of a probability depend only on the tokens up to the end of its step. With
+/// RopeKind::dynamic they also depend on the number of tokens up to the end of the last step.
 class StepScorer {
 public:
   /// Opens a folder. With `resident`, the ranks of a node share one copy of the weights.

@@ -32,7 +32,8 @@ public:
   /// Errors: those of require_value_head(), read_lm_config(), WeightFiles and load_weights().
   static ValueModel open(const fs::path& folder, const LoadOptions& options = {});
 
-  /// Opens a folder on all ranks. On each node, one rank reads each file once.
+  /// Opens a folder on all ranks. On each node, only one rank reads the weights, but every rank
+  /// reads config.json.
   ///
   /// Ranks:  collective over the topology's world
   /// Errors: those of SharedFolder and require_value_head(), on every rank.

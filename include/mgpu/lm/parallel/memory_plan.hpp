@@ -39,8 +39,8 @@ struct MemoryDemand {
   MatrixType matrices = MatrixType::f32;
 
   /// Returns MemoryUse::others, the bytes that the other models on the rank need in addition to
-  /// their weights. The argument is a copy of this object, possibly with another batch size. An
-  /// empty function means that the rank has no other models.
+  /// their weights. The argument is a copy of this object, in which batch_size, tree_paths and
+  /// tree_pages may have other values. An empty function means that the rank has no other models.
   std::function<std::int64_t(const MemoryDemand& demand)> others{};
 };
 

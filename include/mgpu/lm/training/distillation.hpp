@@ -12,8 +12,8 @@ enum class Divergence {
   forward_kl,     // sum p log(p / q)
   reverse_kl,     // sum q log(q / p)
   jsd,            // b sum p log(p / m) + (1 - b) sum q log(q / m), m = b p + (1 - b) q
-  cross_entropy,  // -sum p log q: forward_kl plus the entropy of p; unbiased if p is an estimate
-                  // from samples
+  cross_entropy,  // -sum p log q: forward_kl plus the entropy of p; if p is estimated from samples,
+                  // its expected value is that of the true p
 };
 
 /// The settings of the loss of distillation. The loss at a token is (1 - w) T^2 divergence(p, q) +

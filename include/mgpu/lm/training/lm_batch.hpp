@@ -67,9 +67,10 @@ struct LmBatch {
   std::optional<BatchSlopes> slopes{};  // only in the second sweep of a SequenceLoss
 };
 
-/// Checks the lengths of all columns, token lists and `groups` of a batch. Errors: ShapeError when
-/// a length does not fit the numbers of tokens or sequences, or TeacherTargets::ends is not
-/// ascending.
+/// Checks the lengths of all columns, token lists and `groups` of a batch.
+///
+/// Errors: ShapeError when a length does not fit the number of tokens or sequences, or the members
+///         of a TeacherTargets do not fit each other.
 void require_whole_columns(const LmBatch& batch);
 
 }  // namespace mgpu::lm

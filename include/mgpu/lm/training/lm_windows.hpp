@@ -51,10 +51,10 @@ std::uint32_t crc_of(const LmExamples& examples);
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
 public:
-  /// If `completion` > 0, each example gets room for a new completion of `completion` tokens, which
-  /// may replace the stored completion. The room for the prompt and the new completion together is
-  /// limited to `seq_len` tokens. `seed` determines the order in which each epoch visits the
-  /// windows.
+  /// If `completion` > 0, a window has room for the prompt of each example and `completion` new
+  /// tokens. This room has at most `seq_len` tokens, and at least the length of the example.
+  /// Training can then replace the stored completion with a sampled one (OnPolicyTexts).
+  /// `seed` determines the order in which each epoch visits the windows.
   ///
   /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
   ///         the number of examples is a multiple of LmExamples::group_size

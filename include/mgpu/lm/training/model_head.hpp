@@ -16,9 +16,9 @@ struct ModelHead {
   std::int64_t outputs = 1;
   bool has_bias = false;  // true in ForTokenClassification of transformers
 
-  /// If true, the model has no vocabulary head, as in folders of ForSequenceClassification, and a
-  /// loss that needs logits is refused. TrainableModel::config() then has `tied_head` set, so that
-  /// the weights need no lm_head.weight.
+  /// If true, the model has no vocabulary head, as in folders of ForSequenceClassification. In this
+  /// case, TrainableModel throws Error for a loss that needs logits. LmConfig::tied_head is true in
+  /// TrainableModel::config(), so that the weights need no lm_head.weight.
   bool replaces_vocabulary = false;
 };
 

@@ -14,15 +14,15 @@ namespace mgpu::lm {
 
 /// Settings of on-policy training: which completions the student samples itself, and how.
 struct OnPolicyConfig {
-  double share = 0.0;           // fraction of the completions that are sampled, in (0, 1]
+  double share = 0.0;           // probability that a completion is sampled, in (0, 1]
   GenerationConfig generation;  // sampling.seed also selects which completions are sampled
 };
 
 /// Completions that the student samples at each training step. They replace the stored completions
-/// of randomly chosen examples; OnPolicyConfig::share is the chosen fraction. The choice and the
-/// random numbers of an example depend only on seed, epoch and example, not on the number of ranks
-/// or passes. In the first epoch, example i gets the same random numbers as row i in a job
-/// `generate` with one completion per row.
+/// of randomly chosen examples. Each example is chosen with probability OnPolicyConfig::share. The
+/// choice and the random numbers of an example depend only on seed, epoch and example, not on the
+/// number of ranks or passes. In the first epoch, example i gets the same random numbers as row i
+/// in a job `generate` with the same seed and one completion per row.
 ///
 /// Source: Agarwal et al., arXiv 2306.13649 (GKD).
 class OnPolicyTexts {

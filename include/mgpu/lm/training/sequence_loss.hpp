@@ -69,11 +69,11 @@ struct SequenceTerm {
 };
 
 /// A loss that needs whole sequences, or groups of sequences. Training makes two sweeps over a
-/// global batch. The first sweep is a forward pass that computes the values that request() selects.
+/// global batch. In the first sweep, forward passes compute the values that request() selects.
 /// Then facts() reduces these values to a few numbers per sequence, which all ranks exchange. Then
 /// weigh() gets each sequence with the facts about all sequences of the global batch, including
-/// sequences on other ranks. The second sweep is a forward and backward pass with the derivatives
-/// that weigh() returned.
+/// sequences on other ranks. In the second sweep, passes run forward and backward with the
+/// derivatives that weigh() returned.
 ///
 /// The loss is the sum of SequenceTerm::loss over all sequences, divided by terms(). The virtual
 /// functions may be called on any rank and in any order, so their results must depend on their

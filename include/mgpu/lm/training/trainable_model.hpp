@@ -57,7 +57,8 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
 ///         gradients.
 class TrainableModel {
 public:
-  /// Initializes random weights: matrices with standard deviation 0.02, norms 1, biases 0.
+  /// Initializes the weights: matrices are random with standard deviation 0.02, norms are 1, biases
+  /// and attention sinks are 0.
   /// Errors: Error when the family is unknown.
   TrainableModel(LmConfig config, Device device, std::uint64_t seed,
                  const TrainingOptions& options = {});

@@ -94,7 +94,9 @@ std::vector<at::Tensor*> matrices_of(LmWeights& weights);
 /// Loads the weights of a folder to the CPU. The function converts float32, float16, bfloat16 and
 /// MXFP4 (separate tensors of blocks and scales) exactly to float32, then rounds matrices to
 /// LoadOptions::matrices. Tensor names in the files may lack the prefix of the base model
-/// ("transformer.", "model."). Stored causal masks and rotary frequencies are ignored.
+/// ("transformer.", "model."). Stored causal masks and rotary frequencies are ignored. If
+/// LmConfig::tied_head is true, a stored head is ignored, too, except with
+/// StoredHead::is_embedding.
 ///
 /// Memory: the result is a copy; the files are not needed afterwards.
 /// Errors: Failure E705 (missing or unexpected tensors, or wrong shapes or types; the message names

@@ -37,8 +37,9 @@ public:
   ResidentModels& operator=(const ResidentModels&) = delete;
 
   /// Returns the tensors of a folder as float32 on the CPU, with the given shapes, in the order of
-  /// `shapes`. The function calls `read`, which has to fill the tensors, only if the node has no
-  /// copy with these shapes, or if a file of the folder has changed since.
+  /// `shapes`. Calls `read`, which has to fill the tensors, only if the node has no copy with these
+  /// shapes, or if the folder has changed since the copy was made. Before this call it runs
+  /// drop_unused() if the free memory is less than twice the size of the tensors.
   ///
   /// Errors: whatever `read` throws. If it throws on one rank, a rank that was waiting calls its
   ///         own `read`. Error if the node already stores 4096 models and texts, or if a system
@@ -64,7 +65,8 @@ public:
   /// Returns by how many bytes the free memory of the node is below `bytes`; 0 if there is enough.
   static std::uint64_t shortage(std::uint64_t bytes);
 
-  /// Returns how often drop_unused() has freed the weights of a folder on this node.
+  /// Returns how many copies of weights drop_unused() has freed on this node so far, over all ranks
+  /// and folders.
   std::uint64_t num_dropped() const;
 
 private:

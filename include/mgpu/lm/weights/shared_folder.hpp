@@ -18,12 +18,13 @@ struct ClassifierWeights {
   Linear head;  // float32 on the device
 };
 
-/// A model folder that several ranks open together. On each node, one rank reads the files, and
-/// broadcasts one tensor after the other to the other ranks of the node. While a rank loads its
-/// shard, it holds at most one complete tensor of the model in addition to the shard.
+/// A model folder that several ranks open together. If the constructor gets no `resident`, one rank
+/// of each node reads the files, and broadcasts one tensor after the other to the other ranks of
+/// the node. In this case, a rank that loads its shard holds at most one complete tensor of the
+/// model in addition to the shard.
 ///
-/// Ranks:  all calls are collective over `all`; `node` has the ranks of `all` that are on this
-///         node. Both groups have to outlive this object.
+/// Ranks:  the constructor, load() and load_classifier() are collective over `all`; `node` has the
+///         ranks of `all` that are on this node. Both groups have to outlive this object.
 /// Errors: those of read_lm_config(), WeightFiles and load_weights(), on every rank.
 class SharedFolder {
 public:

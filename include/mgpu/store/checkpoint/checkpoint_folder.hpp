@@ -52,7 +52,7 @@ private:
 ///
 ///   step_00021000/{model.safetensors, trainer.safetensors, state.json, MANIFEST.json, ...}
 ///   last -> step_00021000      best -> step_00018000
-///   step_00022000.tmp.a0002    being written, or left over from attempt 2
+///   step_00022000.tmp.a0002    being written or removed, or left over from attempt 2
 ///   step_00021000.old.a0002    being replaced
 ///   step_00019000.bad          damaged; kept for inspection, never read again
 ///
@@ -90,9 +90,9 @@ public:
   /// Errors: Failure E602 (write failed).
   void prune(int keep) const;
 
-  /// Renames the directory of a damaged checkpoint to .bad and returns the new name. Removes the
-  /// links `last` and `best` if they point to `damaged`, then points `last` to the newest remaining
-  /// checkpoint.
+  /// Appends .bad (or .bad2, .bad3, ... if that name exists) to the name of a damaged checkpoint's
+  /// directory, and returns the new path. Removes the links `last` and `best` if they point to
+  /// `damaged`, then points `last` to the newest remaining checkpoint.
   /// Errors: Failure E602 (write failed).
   fs::path set_aside(const fs::path& damaged) const;
 

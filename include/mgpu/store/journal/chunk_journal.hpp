@@ -60,7 +60,8 @@ public:
   /// A power failure loses the chunks that were appended after the last sync.
   /// Ranks:  collective over `group`.
   /// Errors: Failure on all ranks: E601 (cannot be created), E602 (write failed), E603 (read
-  ///         failed), E605 (ledger of another version).
+  ///         failed), E604 (a ledger became shorter while it was read), E605 (ledger of another
+  ///         version).
   ChunkJournal(std::filesystem::path run_directory, const cluster::Group& group,
                std::uint32_t attempt, double sync_s = 1.0);
   ~ChunkJournal();

@@ -46,8 +46,8 @@ public:
   /// HDF5 files require. Each NUL and each invalid byte becomes U+FFFD.
   ///
   /// Shapes: values [rows].
-  /// Errors: Error when the column is not text or given twice; ShapeError when the number of texts
-  ///         is wrong.
+  /// Errors: Error when the table lacks the column, or when the column is not text or is given
+  ///         twice. ShapeError when the number of texts is wrong.
   void text(std::string_view name, std::span<const std::string> values);
 
   /// Adds a column without decoding it. `bytes` are the bytes that another payload stores for the

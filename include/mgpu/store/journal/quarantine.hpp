@@ -70,8 +70,8 @@ public:
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
-  /// Records that this rank works on the samples of `span` from now on. A failed write is ignored;
-  /// the next attempt then does not know the samples if this rank dies.
+  /// Records that this rank works on the samples of `span` from now on. A failed write is ignored.
+  /// If the write fails and this rank dies, the next attempt does not know the samples.
   ///
   /// Ranks:  local.
   /// Failpoints: sample.N for each sample id N of `span`.

@@ -39,7 +39,8 @@ int inspect_file_as_process(const std::filesystem::path& path, const InspectionL
 /// Ranks:  collective over `group`.
 /// Errors: the same Failure on all ranks: E603 (exit 66, no such file); E604 (exit 80): a checksum
 ///         does not fit, or the inspecting process crashed or exceeded its limits; E605 (exit 65):
-///         no HDF5 file; E301 (exit 71): no process can be started.
+///         not an HDF5 file, or one that HDF5 or this program refuses to read; E301 (exit 71): no
+///         process can be started.
 void require_inspected(const cluster::Group& group, const std::filesystem::path& path);
 
 /// Inspects a file that only this rank reads, in the same way as require_inspected().

@@ -17,9 +17,9 @@ namespace mgpu::store {
 /// Ranks:  local.
 class ListColumn {
 public:
-  /// Opens the column and checks that its offsets fit its values. Errors: Failure E603 (missing
-  /// file, exit 66), E605 (no such column, or wrong offsets, exit 65), E604 (the checksum of the
-  /// offsets is wrong, exit 80).
+  /// Opens the column and checks that its offsets fit its values. Errors: those of require_sound();
+  /// Failure E605 (no such column, or wrong offsets, exit 65), E604 (the checksum of the offsets is
+  /// wrong, exit 80).
   ListColumn(const std::filesystem::path& path, const std::string& table,
              const std::string& column);
   ListColumn(ListColumn&&) noexcept;
@@ -70,7 +70,7 @@ private:
 /// Returns whether the table has a list column of that name. The items of the lists may be numbers,
 /// or the bytes of texts.
 /// Ranks:  local.
-/// Errors: Failure E603 (missing file), E605 (the file is not HDF5).
+/// Errors: those of require_sound(); Failure E605 (exit 65) when the table cannot be read.
 bool has_lists(const std::filesystem::path& path, const std::string& table,
                const std::string& column);
 
@@ -78,7 +78,7 @@ bool has_lists(const std::filesystem::path& path, const std::string& table,
 /// 2^53 are exact.
 ///
 /// Ranks:  local.
-/// Errors: Failure E603 (exit 66, missing file), E605 (exit 65, no such group).
+/// Errors: those of require_sound(); Failure E605 (exit 65) when there is no such group.
 std::map<std::string, double> read_numbers(const std::filesystem::path& path,
                                            const std::string& group);
 

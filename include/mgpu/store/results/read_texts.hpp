@@ -16,9 +16,8 @@ namespace mgpu::store {
 /// Ranks:  local.
 class TextColumn {
 public:
-  /// Opens the column and checks all offsets. Errors: Failure E603 (missing file, exit 66), E605
-  /// (no such column, or wrong offsets, exit 65), E604 (the checksum of the offsets is wrong, exit
-  /// 80).
+  /// Opens the column and checks all offsets. Errors: those of require_sound(); Failure E605 (no
+  /// such column, or wrong offsets, exit 65), E604 (the checksum of the offsets is wrong, exit 80).
   TextColumn(const std::filesystem::path& path, const std::string& table,
              const std::string& column);
   TextColumn(TextColumn&&) noexcept;
@@ -53,8 +52,7 @@ std::vector<std::string> read_texts(const std::filesystem::path& path, const std
 /// text_columns() returns the names of a table's text columns, and list_columns() those of its list
 /// columns of numbers. Both are in the order of creation if the file has recorded it, else sorted.
 /// Ranks:  local.
-/// Errors: Failure E603 (exit 66, missing file), E605 (exit 65, not an HDF5 file that this program
-///         reads).
+/// Errors: those of require_sound(); Failure E605 (exit 65) when the table cannot be read.
 std::vector<std::string> text_columns(const std::filesystem::path& path, const std::string& table);
 std::vector<std::string> list_columns(const std::filesystem::path& path, const std::string& table);
 

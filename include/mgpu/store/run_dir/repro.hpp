@@ -37,7 +37,8 @@ struct ReproFacts {
 void write_repro(const cluster::Group& group, const std::filesystem::path& run_directory,
                  const ReproFacts& facts, const RankFacts& mine);
 
-/// Returns shown_environment() as sorted lines "NAME=value", with control characters escaped.
+/// Returns the variables that shown_environment() selects from `environment`. Each variable is a
+/// line "NAME=value" with control characters escaped. Lines are sorted by name.
 std::string environment_text(const char* const* environment);
 
 /// Returns `word` quoted for a shell: 'my run' gets quotes, a plain word does not change.

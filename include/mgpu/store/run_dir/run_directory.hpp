@@ -51,7 +51,7 @@ public:
   ///         - E608 (exit 73) if the run has an older format
   ///         - E608 (exit 73), with the keys that differ, if the run has another configuration
   ///         - E609 (exit 66) if `resume` names a folder that is not a run directory
-  ///         - E604 or E605 if `resume` names a run whose run.json cannot be read
+  ///         - E603, E604 or E605 if `resume` names a run whose run.json cannot be read
   ///         - E604 (exit 80) if `resume` names a finished run with a damaged HDF5 file, and
   ///           `reopens` is false
   ///         - a Failure with the exit code of the run if `resume` names a finished run without
@@ -63,8 +63,8 @@ public:
   bool is_resumed() const { return attempt_ > 1; }
 
   /// Points the link `latest` in the parent folder to this run. Call it as soon as the run has a
-  /// checkpoint or a result. Does nothing on ranks other than 0, or if the run is not below the
-  /// output folder.
+  /// checkpoint or a result. Does nothing on ranks other than 0, or if the run is not in folder
+  /// <output>/<name> of the constructor's request.
   void point_latest();
 
   /// Removes the directory and the folders that become empty. Meant for a run that failed before
@@ -105,9 +105,9 @@ public:
   /// Errors: Failure E607.
   void check_current() const;
 
-  /// Records how this attempt ended. The run is finished if `exit` is `done` or `incomplete`, which
-  /// means that too many rows failed, or a stage failed. Only a request with `reopens` resumes a
-  /// finished run.
+  /// Records how this attempt ended. If `exit` is `done` or `incomplete`, also marks the run as
+  /// finished. The exit code `incomplete` means that too many rows failed, or a stage failed. Only
+  /// a request with `reopens` resumes a finished run.
   ///
   /// Ranks:  collective over `group`.
   /// Errors: the same Failure on all ranks: E601 (cannot be created), E602 (write failed), or an
