@@ -112,7 +112,7 @@ class Hostile(GenerateCase):
     def test_pipes_and_devices_are_not_read(self):
         pipe = self.folder / "pipe.jinja"
         os.mkfifo(pipe)
-        self.expect_refused(66, ["pipe.jinja", "no regular file"], f"data.chat_template={pipe}")
+        self.expect_refused(66, ["pipe.jinja", "not a regular file"], f"data.chat_template={pipe}")
         self.expect_refused(66, ["this is not a regular file: /dev/null"], "data.path=/dev/null")
         ended = self.run_program(1, config=pipe)
         self.assertEqual(ended.code, 66, ended.err)
@@ -124,8 +124,8 @@ class Hostile(GenerateCase):
         for name, code, word in (
                 ("attempts/0001.died", 0, ""), ("attempts/0001.json", 0, ""),
                 ("lease.json", 0, ""), ("working/attempt_0001.rank_0000", 0, ""),
-                ("quarantine.jsonl", 66, "no regular file"),
-                ("parts/attempt_0001.rank_0007.ledger", 66, "no regular file"),
+                ("quarantine.jsonl", 66, "not a regular file"),
+                ("parts/attempt_0001.rank_0007.ledger", 66, "not a regular file"),
                 ("events.jsonl", 73, "cannot create the events")):
             with self.subTest(name):
                 copy = self.folder / name.replace("/", ".")
