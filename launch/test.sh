@@ -7,9 +7,9 @@
 # Without a flag it runs the quick tests, of at most 10 s each, and builds only their programs.
 #
 # --all: the whole check of a change, as in .ci/run. It adds the tests labelled "all" (kills, Slurm,
-# learning, GPUs). It recomputes the goldens of tokenizers, chat templates and language models with
-# the original libraries, and feeds mutated files to the readers for a minute. It installs PyTorch
-# on machines without a CUDA toolkit, too.
+# learning, GPUs). It feeds mutated files to the readers for a minute. It recomputes the goldens of
+# tokenizers, chat templates and language models with the original libraries, unless nothing has
+# changed since the last time. It installs PyTorch on machines without a CUDA toolkit, too.
 # --long: for a release. It adds the tests labelled "long", sanitizers, and 15 minutes of mutated
 # files. It takes hours.
 # --write-times: writes the times of this run to tests/times.tsv, which decides what is quick.
