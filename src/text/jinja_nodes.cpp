@@ -115,9 +115,9 @@ private:
   bool is_called_, has_arguments_;
 };
 
-/// The object x in x[...]. An index of a text is refused, because the interpreter allows negative
-/// indices only for lists. A slice of a text that is not ASCII is refused, because the interpreter
-/// counts bytes.
+/// The object x in x[...]. If x is a text, every index is refused, because the interpreter
+/// does not support negative indices of texts. A slice of a text that is not ASCII is refused,
+/// because the interpreter counts bytes.
 struct Indexed : Defined {
   Indexed(statement_ptr inner, bool is_slice) : Defined(std::move(inner)), is_slice_(is_slice) {}
   value execute_impl(context& ctx) const override {

@@ -68,8 +68,8 @@ public:
   ~SoftStop();
 
   /// Returns `none` until there is a reason to stop, and from then on always the first reason. Any
-  /// rank may call it alone. A call is cheap, and looks for the file at most once a second. Call it
-  /// at each step, and take the maximum over the ranks.
+  /// rank may call it alone. A call is cheap, and looks for Options::stop_file at most once a
+  /// second. Call it at each step, and take the maximum of the reasons over the ranks.
   StopReason poll();
 
   /// Returns the seconds until poll() returns StopReason::time_limit, negative after that; infinity

@@ -225,8 +225,9 @@ at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::
   return residual + project(active, weights.down);
 }
 
-/// Returns the final hidden states of all tokens, [N, D]. The layers compute only the M rows, which
-/// are then copied to the tokens.
+/// Returns the final hidden states of all tokens, [N, D]. Tokens of several sequences may share a
+/// row (see Call). The layers run on the M distinct rows. Then each token gets the hidden state of
+/// its row.
 at::Tensor TrainableModel::hidden(const Call& call) const {
   const LmWeights& weights = call.weights;
   at::Tensor x = grad::embed(weights.embedding, call.ids);  // [M, D]

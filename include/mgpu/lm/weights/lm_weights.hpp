@@ -95,8 +95,8 @@ std::vector<at::Tensor*> matrices_of(LmWeights& weights);
 /// MXFP4 (separate tensors of blocks and scales) exactly to float32, then rounds matrices to
 /// LoadOptions::matrices. Tensor names in the files may lack the prefix of the base model
 /// ("transformer.", "model."). Stored causal masks and rotary frequencies are ignored. If
-/// LmConfig::tied_head is true, a stored head is ignored, too, except with
-/// StoredHead::is_embedding.
+/// LmConfig::tied_head is true, a stored head is ignored, too. With StoredHead::is_embedding in
+/// LmConfig, it is loaded as the embedding instead.
 ///
 /// Memory: the result is a copy; the files are not needed afterwards.
 /// Errors: Failure E705 (missing or unexpected tensors, or wrong shapes or types; the message names
