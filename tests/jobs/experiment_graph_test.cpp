@@ -156,7 +156,7 @@ TEST_F(ExperimentGraphTest, PlaceholdersThatJoinDifferentRowsAreRefused) {
               "       eval_path: \"${rounds.alone.rollouts}/results.jsonl\"}\n");
   const ErrorReport report = report_of_failure([&] { made_.graph(kTwoRounds); });
   EXPECT_EQ(report.code, "E124");
-  EXPECT_THAT(report.sentence, HasSubstr("join different stages"));
+  EXPECT_THAT(report.sentence, HasSubstr("different earlier stages"));
 }
 
 TEST_F(ExperimentGraphTest, TheRowsOfTheFirstRoundMayBeThoseOfAnotherStage) {

@@ -217,11 +217,12 @@ std::string StageReader::output_of_rounds(const std::string& names, Open& open) 
   std::erase(stages, last);  // all rounds share one stage if its file does not use the round
   const auto [known, is_new] = open.rounds.try_emplace(last, stages);
   if (!is_new && known->second != stages)
-    refuse_stage(open.file,
-                 "`${rounds." + names +
-                     "}` and another placeholder join different stages "
-                     "of earlier rounds to the same stage",
-                 "use one of the two placeholders in both places");
+    refuse_stage(
+        open.file,
+        "`${rounds." + names +
+            "}` and another placeholder join the rows of one stage with those of different "
+            "earlier stages",
+        "use the same placeholder in both places");
   return unexpanded_path(stages_[last].output.string()) + "/" + kAllRounds;
 }
 
