@@ -7,7 +7,7 @@
 namespace mgpu::ad {
 namespace {
 
-constexpr std::uint8_t kFar = 255;
+constexpr std::uint16_t kFar = 65535;  // more than the 255 moves of the longest path
 
 [[noreturn]] void refuse(const Environment& environment, const std::string& why) {
   throw Failure({.code = "E132",
@@ -68,15 +68,15 @@ void StateGraph::read_rewards(const Environment& environment) {
 /// distance changes. This simple method is fast enough, because graphs are small and measure() runs
 /// only once for each target.
 void StateGraph::measure(std::size_t target, const Environment& environment) {
-  std::uint8_t* distance = &distance_[target * num_states_];
+  std::uint16_t* distance = &distance_[target * num_states_];
   distance[target] = 0;
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t i = 0; i < moves_.size(); ++i) {
-      const std::uint8_t beyond = distance[moves_[i].next_state];
-      std::uint8_t& here = distance[i / num_actions_];
+      const std::uint16_t beyond = distance[moves_[i].next_state];
+      std::uint16_t& here = distance[i / num_actions_];
       if (beyond == kFar || here <= beyond + 1) continue;
-      here = static_cast<std::uint8_t>(beyond + 1);
+      here = static_cast<std::uint16_t>(beyond + 1);
       changed = true;
     }
   }
@@ -85,7 +85,7 @@ void StateGraph::measure(std::size_t target, const Environment& environment) {
 }
 
 void StateGraph::find_paths(std::size_t target) {
-  const std::uint8_t* distance = &distance_[target * num_states_];
+  const std::uint16_t* distance = &distance_[target * num_states_];
   for (std::size_t from = 0; from < num_states_; ++from) {
     Move& path = paths_[target * num_states_ + from];
     path = moves(from)[0];

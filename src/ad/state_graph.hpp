@@ -16,8 +16,8 @@ struct Move {
   std::uint8_t next_state = 0;
 };
 
-/// Tables of an environment whose tasks differ only in the rewards of the states. The tables hold
-/// the result of each action in each state. For any two states, they also hold the distance and the
+/// Tables of an environment whose tasks differ only in the rewards of the states. The tables
+/// contain the result of each action in each state, and for any two states the distance and the
 /// first action of a shortest path.
 class StateGraph {
 public:
@@ -35,12 +35,13 @@ public:
     return distance_[to * num_states_ + from];
   }
 
-  /// Returns [A], the moves from `state`, one for each action.
+  /// Returns an array of shape [A]: the moves from `state`, one for each action.
   const Move* moves(std::size_t state) const { return &moves_[state * num_actions_]; }
 
-  /// Returns [S], the first move of a shortest path to `target` from each state. If there are
-  /// several such moves, returns the one with the lowest action. The entry of `target` itself is
-  /// the move with the highest action that stays there, or action 0 if no action stays.
+  /// Returns an array of shape [S]: the first move of a shortest path to `target` from each state.
+  /// If several first moves are possible, the array has the one with the lowest action. The element
+  /// of `target` is the move with the highest action that stays there, or action 0 if no action
+  /// stays.
   const Move* path_to(std::size_t target) const { return &paths_[target * num_states_]; }
 
   /// Returns an array of shape [S]: the reward of `task` for reaching each state.
@@ -58,8 +59,8 @@ private:
   std::uint32_t num_actions_;
   std::size_t horizon_;
   std::uint8_t start_;
-  std::vector<Move> moves_;             // [S, A] result of each action in each state
-  std::vector<std::uint8_t> distance_;  // [S, S] distances; index: target, then origin of the path
+  std::vector<Move> moves_;              // [S, A] result of each action in each state
+  std::vector<std::uint16_t> distance_;  // [S, S] distances; index: target, then origin of the path
   std::vector<Move> paths_;  // [S, S] first moves of shortest paths; index: target, then origin
   std::vector<std::uint8_t> rewards_;  // [tasks, S] reward for reaching each state
 };

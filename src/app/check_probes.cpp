@@ -153,8 +153,8 @@ Finding probe_all_reduce(const cluster::Topology& topology, const cluster::Devic
   const cluster::Buffer buffer(choice.device, kValues * sizeof(std::int32_t));
   const BufferView values = buffer.view(kValues, DType::i32);
   std::vector<std::int32_t> host(kValues);
-  double fastest_s = 0.0;
-  for (int round = 0; round < 2; ++round) {  // the first round warms up
+  double seconds = 0.0;
+  for (int round = 0; round < 2; ++round) {  // the first round is a warm-up
     std::fill(host.begin(), host.end(), group.rank() + 1);
     cluster::copy(values, view_of(host), stream.get());
     filled.record(stream.get());
@@ -162,7 +162,7 @@ Finding probe_all_reduce(const cluster::Topology& topology, const cluster::Devic
     group.barrier();
     const Stopwatch watch;
     communicator->all_reduce(values, cluster::ReduceOp::sum);
-    fastest_s = watch.seconds();
+    seconds = watch.seconds();
   }
   cluster::copy(view_of(host), values, stream.get());
   filled.record(stream.get());
@@ -180,7 +180,7 @@ Finding probe_all_reduce(const cluster::Topology& topology, const cluster::Devic
                    "try another one: devices.backend"});
   });
   const double megabytes = static_cast<double>(kValues * sizeof(std::int32_t)) / 1e6;
-  return {report::text_of("%.0f MB/s", megabytes / fastest_s)};
+  return {report::text_of("%.0f MB/s", megabytes / seconds)};
 }
 
 }  // namespace mgpu::app

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <mgpu/base/error.hpp>
@@ -90,11 +93,12 @@ Read read_integer(const KeySpec& spec, const std::string& text) {
 }
 
 Read read_number(const KeySpec& spec, const std::string& text) {
-  constexpr std::string_view kNotFinite = ".nan .NaN .NAN nan NaN .inf -.inf .Inf inf -inf";
+  constexpr std::array<std::string_view, 10> kNotFinite = {".nan", ".NaN",  ".NAN", "nan", "NaN",
+                                                           ".inf", "-.inf", ".Inf", "inf", "-inf"};
   const auto number = parse_number(text);
   if (number) return checked(spec, *number, {.text = number_text(*number), .number = *number});
-  const bool named = text.size() >= 3 && kNotFinite.find(text) != std::string_view::npos;
-  if (named) return ValueProblem{"E106", "must be finite", ""};
+  if (std::ranges::find(kNotFinite, text) != kNotFinite.end())
+    return ValueProblem{"E106", "must be finite", ""};
   return wrong_type(spec);
 }
 

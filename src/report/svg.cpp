@@ -107,9 +107,11 @@ std::string tick_text(double value, double step) {
   const double size = std::fabs(value);
   if (size >= 1e6) return text_of("%gM", value / 1e6);
   if (size >= 1e4) return text_of("%gk", value / 1e3);
-  if (size < 1e-3) return text_of("%.0e", value);
   const double decimals = std::ceil(-std::log10(step) - 1e-9);
-  return text_of("%.*f", static_cast<int>(std::clamp(decimals, 0.0, 6.0)), value);
+  const auto shown = [](double digits) { return static_cast<int>(std::clamp(digits, 0.0, 6.0)); };
+  if (size < 1e-3)
+    return text_of("%.*e", shown(decimals + std::floor(std::log10(size) + 1e-9)), value);
+  return text_of("%.*f", shown(decimals), value);
 }
 
 std::vector<double> spread_apart(std::vector<double> positions, double gap, double low,

@@ -266,6 +266,10 @@ TEST(SourceFitTest, RefusesEnvironmentsThatItsTablesCannotDescribe) {
   }
 }
 
+TEST(SourceFitTest, AStateIsReachedInUpTo255Moves) {
+  EXPECT_NO_THROW(make_source("random_walk", Strip(256, Strip::Quirk::none), {}));
+}
+
 TEST(SourceFitTest, TheExplorerRemembers128States) {
   EXPECT_NO_THROW(make_source("explorer", Strip(128, Strip::Quirk::none), {}));
   EXPECT_THROW(make_source("explorer", Strip(129, Strip::Quirk::none), {}), Failure);

@@ -1,4 +1,5 @@
 // Tests which values of config.json are accepted and refused, with generated folders.
+#include <cmath>
 #include <string>
 
 #include <ATen/ATen.h>
@@ -115,6 +116,15 @@ TEST_F(LmConfigTest, NonsenseIsRefused) {
   expect_refused(llama + R"("rope_scaling": {"type": "linear"})", "E702", "`factor`");
   expect_refused(llama + R"("rope_scaling": 2)", "E702", "`rope_scaling`");
   expect_refused(llama + R"("eos_token_id": "end")", "E702", "`eos_token_id`");
+}
+
+TEST_F(LmConfigTest, HeadsOfQwen3Have128ComponentsByDefault) {
+  const LmConfig config = read(R"("model_type": "qwen3", "vocab_size": 7, "hidden_size": 10,
+      "intermediate_size": 6, "num_hidden_layers": 1, "num_attention_heads": 4,
+      "max_position_embeddings": 32)");
+
+  EXPECT_EQ(config.head_dim, 128);
+  EXPECT_EQ(config.layers, (std::vector<LayerConfig>{{0, 1.0 / std::sqrt(128.0)}}));
 }
 
 TEST_F(LmConfigTest, GptOssSlidesInEveryOtherLayer) {

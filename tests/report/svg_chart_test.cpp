@@ -33,6 +33,12 @@ TEST(TicksTest, TextsAreShort) {
   EXPECT_EQ(tick_text(3e-4, 1e-4), "3e-04");
 }
 
+TEST(TicksTest, SmallNeighborsHaveDifferentTexts) {
+  EXPECT_EQ(tick_text(1.2e-4, 2e-5), "1.2e-04");
+  EXPECT_EQ(tick_text(-1.4e-4, 2e-5), "-1.4e-04");
+  EXPECT_EQ(tick_text(1e-4, 2e-5), "1.0e-04");
+}
+
 TEST(SpreadApartTest, KeepsOrderGapAndBounds) {
   const std::vector<double> y = spread_apart({100, 101, 99, 10}, 15, 0, 110);
 

@@ -46,11 +46,11 @@ private:
 /// apart. Returns only `low` if the range is empty or not finite.
 std::vector<double> round_ticks(double low, double high, int count);
 
-/// Formats the label of a tick: "0", "0.5", "20k", "3e-04". `step`, the distance between ticks,
-/// determines the number of decimals.
+/// Formats the label of a tick: "0", "0.5", "20k", "3e-04". `step` is the distance between ticks.
+/// It determines the number of decimals of values below 10,000.
 std::string tick_text(double value, double step);
 
-/// Moves positions apart until neighbors are at least `gap` away, and keeps their order. The
+/// Moves positions so that neighbors are at least `gap` apart, and keeps their order. The
 /// positions stay within [low, high] if there is room. Charts use it for labels at the ends of
 /// curves.
 std::vector<double> spread_apart(std::vector<double> positions, double gap, double low,

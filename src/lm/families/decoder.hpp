@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "lm/config/family.hpp"
 
 // Functions for Llama and similar families. These families have RMS norms, rotary position
-// embeddings, grouped-query attention, a gated MLP or a mixture of experts, and the same names of
-// all tensors outside the MLP.
+// embeddings, grouped-query attention, and a gated MLP or a mixture of experts. All their
+// tensors outside the MLP have the same names.
 namespace mgpu::lm {
 
 /// The largest numbers of layers and experts that a configuration may have. The limits prevent a
@@ -16,13 +17,16 @@ inline constexpr std::int64_t kMaxLayers = 1024;
 inline constexpr std::int64_t kMaxExperts = 4096;
 
 /// Reads the fields of config.json that all of these families have. Fields about biases and sliding
-/// windows are not read, because they depend on the family. Errors: Failure E701 for an activation
+/// windows are not read, because they depend on the family. `head_dim` is the default width of a
+/// head; nullopt: hidden_size / num_attention_heads. Errors: Failure E701 for an activation
 /// or a rotation that is not supported, E702 for a missing or invalid value.
-void read_decoder(const ConfigFields& fields, LmConfig& config);
+void read_decoder(const ConfigFields& fields, LmConfig& config,
+                  std::optional<std::int64_t> head_dim = std::nullopt);
 
 /// Sets the sliding windows of Qwen models. If `use_sliding_window` is false or absent, or if
-/// `sliding_window` is null, no layer has a window. Otherwise, `layer_types` says which layers have
-/// a window. If `layer_types` is absent, all layers with index >= `max_window_layers` have one.
+/// `sliding_window` is null, no layer has a window. Otherwise, `layer_types` determines which
+/// layers have a window. If `layer_types` is absent, all layers with index >= `max_window_layers`
+/// have one.
 ///
 /// Errors: those of read_layer_types(); Failure E702 for an invalid value.
 void read_qwen_windows(const ConfigFields& fields, LmConfig& config);

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "decoder.hpp"
 
 namespace mgpu::lm {
@@ -8,12 +6,7 @@ namespace {
 constexpr std::int64_t kHeadDim = 128;  // default of head_dim
 
 void read(const ConfigFields& fields, LmConfig& config) {
-  read_decoder(fields, config);
-  if (!fields.has({"head_dim"})) {
-    config.head_dim = kHeadDim;
-    for (LayerConfig& layer : config.layers)
-      layer.score_scale = 1.0 / std::sqrt(static_cast<double>(kHeadDim));
-  }
+  read_decoder(fields, config, kHeadDim);
   config.qkv_bias = fields.flag_or({"attention_bias"}, false);
   config.out_bias = config.qkv_bias;
   config.head_norm = true;

@@ -212,8 +212,9 @@ private:
         std::ceil(per_evaluation / static_cast<double>(sizes_.settings.loop.chunk_size));
     const double share = std::ceil(chunks / machine_.ranks) / chunks;
     if (on_gpu()) {
-      const double launches = share * tokens / static_cast<double>(sizes_.settings.loop.chunk_size);
-      add_time("evaluation", launches * kGpuPassSeconds, "4 ms for each step of a chunk assumed");
+      const double passes = share * chunks * runs / per_evaluation * s.evaluate.episodes *
+                            sizes_.environment->horizon();
+      add_time("evaluation", passes * kGpuPassSeconds, "4 ms for each step of a chunk assumed");
       return;
     }
     add_cpu_time("evaluation", share * flops, kCpuPlayFlops, "FLOP in single steps");

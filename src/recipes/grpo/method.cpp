@@ -71,6 +71,7 @@ std::vector<KeptTensor> GrpoMethod::kept_tensors() const {
 LossMeaning GrpoMethod::loss_meaning() const {
   return {.name = "policy gradient of rewards",
           .per = "batch",
+          .unit = "",
           .is_cross_entropy = false,
           .held_out_is_cross_entropy = false};
 }

@@ -147,6 +147,7 @@ LossMeaning ValueMethod::loss_meaning() const {
                       .per = settings_.compares_pairs() ? "pair" : "sequence",
                       .is_cross_entropy = false,
                       .held_out_is_cross_entropy = false};
+  if (settings_.kind == ValueLossKind::mse) meaning.unit = "";
   if (settings_.kind == ValueLossKind::bce) meaning.name = "binary cross-entropy of values";
   if (settings_.kind == ValueLossKind::mle) meaning.name = "cross-entropy of returns";
   if (settings_.compares_pairs()) meaning.name = "Bradley-Terry loss of values";
