@@ -43,8 +43,9 @@ RUNS = {
                        "grpo.beta=0.05", "reward.functions={regex: 1}", "reward.regex=e",
                        "checkpoint.every=1", "checkpoint.keep=2")),
     "value": KilledRun(CONF / "train/value.yaml",
-                       ("run.name=tiny", "train.lanes=4", "train.max_steps=40",
-                        "train.eval_every=10", "checkpoint.every=1", "checkpoint.keep=2")),
+                       ("run.name=tiny", f"model.init={program.SMALL_LM}", "train.lanes=4",
+                        "train.max_steps=40", "train.eval_every=10", "checkpoint.every=1",
+                        "checkpoint.keep=2")),
 }
 
 DURABLE_PLACES = {
