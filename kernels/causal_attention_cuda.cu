@@ -230,7 +230,7 @@ __global__ void __launch_bounds__(kThreads* kParts)
     store_line(args, sums, Line::first(), scale, grad.grad_qkv + offset(args, place, query, 3, 0));
 }
 
-/// A tile of queries in shared memory, which all threads of a block of grad_keys_kernel read.
+/// A tile of queries in shared memory. All threads of a block of grad_keys_kernel read the tile.
 template <unsigned kDim>
 struct QueryTile {
   float q[kTileQueries * kDim];

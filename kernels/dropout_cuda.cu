@@ -8,8 +8,8 @@ namespace {
 constexpr unsigned kThreads = 128;  // eight dropout runs, with 16 threads per run
 
 /// Applies dropout. The thread blocks with the same blockIdx.y process every gridDim.y-th line.
-/// Each thread processes the eight elements of one Philox block at a time. The elements of a block
-/// are 16 apart, so 16 adjacent threads load adjacent elements.
+/// Each thread processes the eight elements of one Philox block at a time. The elements of a
+/// Philox block are 16 apart, so 16 adjacent threads load adjacent elements.
 __global__ void dropout_kernel(DropoutArgs args) {
   const float scale = args.site.scale();
   const std::size_t blocks = (args.elements + kDropoutRun - 1) / kDropoutRun * 16;

@@ -170,8 +170,8 @@ private:
   hwy::AlignedFreeUniquePtr<float[]> panels_;  // [panels, inputs, kPanelWidth]
   hwy::AlignedFreeUniquePtr<float[]> last_;    // [rows, kPanelWidth] for a partial panel
   // Holds a copy of some rows of x. If spreads_ is true, the shape is [rows, spread_pitch(inputs)].
-  // If in_order_ is false, these are tiles [rows / kTileRows, tile_pitch(inputs), kTileRows].
-  // Otherwise x is read in place, and the buffer is empty.
+  // If in_order_ is false, the shape is that of tiles, [rows / kTileRows, tile_pitch(inputs),
+  // kTileRows]. Otherwise x is read in place, and the buffer is empty.
   hwy::AlignedFreeUniquePtr<float[]> tiles_;
 };
 

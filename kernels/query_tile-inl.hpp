@@ -1,4 +1,4 @@
-// Describes queries that are processed together, and tells where their keys are. A query attends to
+// Describes queries that are processed together, and locates their keys. A query attends to
 // keys in the cache pages of its sequence. This file is compiled once per instruction set; see
 // foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_QUERY_TILE_INL) == defined(HWY_TARGET_TOGGLE)
@@ -19,8 +19,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 constexpr std::size_t kTileQueries = 8;
-constexpr std::size_t kTogether = 2;  // queries or query heads for which a key or value is read
-                                      // once
+constexpr std::size_t kTogether = 2;  // number of queries, or query heads, that share one read
+                                      // of a key or value
 constexpr std::size_t kRunKeys = 16;  // largest number of keys in a run
 
 /// A run of keys in consecutive cache slots. The keys have positions key .. key + count - 1 in a
@@ -176,7 +176,7 @@ private:
   }
 
   /// Returns the run that begins at key `key` and is read by query q alone. If `key` is after the
-  /// last key of query q, returns the first such run of a later query. This run begins after the
+  /// last key of query q, the result is the first run of a later query, which begins after the
   /// shared keys.
   KeyRun own_run(std::size_t key, std::size_t q) const {
     for (; q + 1 < count && key >= end(q); ++q)

@@ -38,8 +38,8 @@ struct BlockDropout {
 at::Tensor block_forward(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                          std::int64_t layer, const at::Tensor& x, const BlockDropout& dropout);
 
-/// Tells where decoding stores new tokens in the KV cache, and to which tokens the new tokens
-/// attend.
+/// The places where decoding stores new tokens in the KV cache, and the tokens to which the new
+/// tokens attend.
 struct DecodePlace {
   /// [B, T] int64 index of each new token in its cached row. Padding that does not fit into the row
   /// has the extra index n_transit.

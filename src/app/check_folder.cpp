@@ -47,7 +47,7 @@ CheckFolder::CheckFolder(const cluster::Group& world, const fs::path& parent)
   try {
     cluster::run_together(world, [&] { require_seen(path_, world.rank()); });
   } catch (...) {
-    std::error_code ignored;  // the first error is the one to report
+    std::error_code ignored;  // the first error is reported instead
     if (is_owner_) fs::remove(path_, ignored);
     throw;
   }

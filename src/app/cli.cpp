@@ -263,7 +263,8 @@ private:
     return files;
   }
 
-  /// Adds a problem if the action needs a configuration or a run directory.
+  /// Adds a problem if the action needs a configuration or a run directory. Called if no argument
+  /// is a configuration or a run directory.
   void refuse_missing_file() {
     const Action action = options_.action;
     if (action == Action::export_rows) {

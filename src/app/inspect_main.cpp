@@ -1,5 +1,6 @@
-// The program `mgpu_inspect FILE` reads a whole result file for a run of mgpu_spmd, because a
-// damaged file can crash HDF5. The program does not load libtorch, so it starts quickly.
+// The program `mgpu_inspect FILE` reads a whole result file to check it. A run of mgpu_spmd starts
+// it as a separate process, because a damaged file can crash HDF5. The separate process does not
+// load libtorch, so it starts quickly.
 #include <mgpu/store/results/file_inspection.hpp>
 
 int main(int argc, char** argv) {

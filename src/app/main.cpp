@@ -103,7 +103,7 @@ ExitCode run_program(int argc, char** argv) {
     return static_cast<ExitCode>(store::inspect_file_as_process(argv[2]));
   store::set_inspector(inspector());
   std::optional<StopSignals> signals(std::in_place);
-  std::signal(SIGPIPE, SIG_IGN);  // the run goes on if the reader of its output goes away
+  std::signal(SIGPIPE, SIG_IGN);  // the run continues if the reader of its output exits
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails with EFBIG, which is reported
   app::Options options;
   try {

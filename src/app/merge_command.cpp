@@ -35,7 +35,8 @@ bool is_finished(const cluster::Group& world, const fs::path& folder) {
 
 store::RunRequest request_of(const cluster::Group& world, const Config& config,
                              const run::JobKeys& keys, const fs::path& folder) {
-  std::map<std::string, std::string> of_device;  // run::device_keys() of the run; only on rank 0
+  std::map<std::string, std::string> of_device;  // sizes such as batch sizes, see
+                                                 // run::device_keys(); set on rank 0 only
   cluster::run_together(world, [&] {
     if (world.rank() == 0) of_device = run::device_keys_in(store::keys_of_run(folder), config);
   });
@@ -58,7 +59,8 @@ Config config_of_run(const cluster::Group& world, const fs::path& folder,
   options.overrides = overrides;
   Config config = load_config(options, program_keys(), cluster::shared_files(world));
   const int format = cluster::on_rank_0(world, [&] { return store::format_of_run(folder); });
-  // The results of a run of format 1 have no columns that were copied from the user's data file.
+  // Format 1 of journals and results is that of older versions. Such results contain no columns of
+  // the user's data file.
   return format == 1 ? config.with("output.keep_columns", "[]") : config;
 }
 
@@ -80,8 +82,9 @@ std::string merge_text(const run::MergedRun& merged, const fs::path& results, bo
          "\n";
 }
 
-/// Writes run.h5 if the file does not exist. The new file has little more than the table of
-/// attempts. It lacks the times of phases, which only the ended processes of the attempts knew.
+/// Writes run.h5 if the file does not exist. The new file contains little more than the table of
+/// attempts. The times of phases are lost, because only the ended processes of the attempts knew
+/// them.
 void record_attempts(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config) {
   const auto is_here = world.broadcast(

@@ -13,7 +13,7 @@
 namespace mgpu::app {
 
 /// Returns the configuration with which the run in `folder` was made, changed by `overrides`. For a
-/// run of format 1 (store::format_of_run()), output.keep_columns becomes an empty list.
+/// run of format 1, which older versions wrote, output.keep_columns becomes an empty list.
 /// Ranks:  collective over `world`.
 /// Errors: those of load_config() and store::format_of_run(), on all ranks.
 Config config_of_run(const cluster::Group& world, const std::filesystem::path& folder,

@@ -14,12 +14,12 @@
 // functions do not communicate.
 namespace mgpu::app {
 
-/// Names and values, such as JobOutcome::inputs.
+/// Pairs of a name and a text, such as JobOutcome::inputs (names and checksums of inputs).
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns a table of the keys whose values are not the defaults, with the place that sets each
-/// key. If the job reads run.seed, data.path or model.path, the table has these keys too, unless
-/// they are null. The last rows are the names and values in `found`.
+/// key. If the job reads run.seed, data.path or model.path, the table contains these keys too,
+/// unless they are null. The last rows are the pairs in `found`.
 report::Table settings_table(const Config& config, const Facts& found);
 
 /// Returns the cores that this process may use, such as "0-1".

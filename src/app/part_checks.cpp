@@ -127,8 +127,8 @@ void check_finished(const std::vector<PartRun>& runs) {
   throw do_not_fit("a run to merge is not finished", std::move(lines), std::move(help));
 }
 
-/// Returns the runs by the index I of their part I/N. Returns an empty map if N is not the same for
-/// all runs.
+/// Returns the runs by the index I of their part I/N (--only). Returns an empty map if the number N
+/// of parts is not the same for all runs.
 std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& runs) {
   std::map<int, std::vector<const PartRun*>> parts;
   for (const PartRun& run : runs) {
@@ -140,7 +140,7 @@ std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& r
 
 void check_parts(const std::vector<PartRun>& runs) {
   const auto parts = by_part(runs);
-  if (parts.empty()) return;  // the runs differ in N; Job::merge() later counts what is missing
+  if (parts.empty()) return;  // the runs differ in N; Job::merge() counts what is missing
   std::vector<std::string> missing;
   std::string help;
   const int count = runs.front().part.count;

@@ -19,8 +19,9 @@ struct PartRun {
   bool is_finished = false;
   int format = store::kNewestRunFormat;
   run::ChunkPart part{};
-  std::map<std::string, std::string> device_keys{};  // result of run::device_keys_in()
-  std::map<std::string, std::string> inputs{};       // result of store::inputs_of_run()
+  std::map<std::string, std::string> device_keys{};  // batch sizes and other sizes on a GPU, see
+                                                     // run::device_keys_in()
+  std::map<std::string, std::string> inputs{};       // checksums of the inputs by name
 };
 
 /// Returns a Failure E610 (exit 65), which says that runs cannot be merged.

@@ -13,7 +13,7 @@ double process_elapsed_s() {
   std::ifstream file("/proc/self/stat");
   std::string line;
   std::getline(file, line);
-  const std::size_t name_end = line.rfind(')');  // the name may hold spaces
+  const std::size_t name_end = line.rfind(')');  // the process name may contain spaces
   if (name_end == std::string::npos) return 0.0;
   std::istringstream fields(line.substr(name_end + 1));
   std::string field;

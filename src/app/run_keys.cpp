@@ -42,7 +42,7 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
   request.reopens = keys.retries_quarantined;
   request.command = command;
   cluster::run_together(world, [&] {
-    constexpr std::uint64_t kLogBytes = std::uint64_t{16} << 20;  // logs, curves, report
+    constexpr std::uint64_t kLogBytes = std::uint64_t{16} << 20;  // logs, curves and report.html
     if (world.rank() == 0) request.needed_bytes = job.disk_bytes() + kLogBytes;
   });
   return request;

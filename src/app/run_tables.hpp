@@ -12,8 +12,8 @@
 #include <mgpu/store/results/seal.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
-// The file run.h5 has the timings, throughput and attempts of a run. The results of the run are in
-// results.h5.
+// The file run.h5 contains the timings, throughput and attempts of a run. The results of the run
+// are in results.h5.
 namespace mgpu::app {
 
 /// Facts about one rank at the end of a run, for table /ranks of run.h5.
@@ -21,7 +21,7 @@ struct RankRecord {
   std::string host;
   std::string gpu_uuid;      // "" on the CPU
   std::string gpu_name;      // "" on the CPU
-  std::int64_t samples = 0;  // JobOutcome::samples_here of the rank
+  std::int64_t samples = 0;  // samples that the rank processed in this attempt
 };
 
 /// Returns the records of all ranks, in rank order, on rank 0. On other ranks the list is empty.

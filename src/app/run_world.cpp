@@ -216,8 +216,8 @@ private:
     }
   }
 
-  /// Logs why the run stops. Some ranks may not know the reason, so the function takes the maximum
-  /// of all ranks' reasons.
+  /// Logs why the run stops. Some ranks may not know the reason, so the function logs the maximum
+  /// of StopReason over all ranks.
   /// Ranks:  collective over the world.
   void log_why_stopped() {
     const auto mine = static_cast<std::int32_t>(stop_.poll());
@@ -247,7 +247,8 @@ private:
     write_run_tables(world_, directory_,
                      {run_attributes(summary), records, memory, phases, outcome.pace,
                       outcome.samples_per_step, static_cast<int>(outcome.exit), std::move(chunks)});
-    directory_.finish(world_, outcome.exit);  // last: a run killed earlier stays unfinished
+    directory_.finish(world_, outcome.exit);  // last, so a run killed before this call stays
+                                              // unfinished
     cluster::run_together(world_, [&] {
       if (world_.rank() != 0) return;
       if (meter_) files_.print(cluster::utilization_lines(utilization));
@@ -329,9 +330,10 @@ private:
     summary.resume_command = summary.again_command + " " + store::path_argument("--resume", folder);
   }
 
-  /// Returns the folder to give to tensorboard --logdir. If store::runs_folder() has a link to this
-  /// run, the result is store::runs_folder(). Otherwise the result is the folder `tb` of this run.
-  /// The path is relative if the folder is the working directory or below it.
+  /// Returns the folder to give to tensorboard --logdir. If store::runs_folder(), which collects
+  /// the curves of all runs, contains a link to this run, returns that folder. Otherwise returns
+  /// the folder `tb` of this run. The path is relative if the folder is the working directory or
+  /// below it.
   fs::path curves_folder() const {
     const fs::path all = store::runs_folder(keys_.store.output_folder);
     const fs::path link =
@@ -380,7 +382,7 @@ private:
   SoftStop stop_;
   std::vector<std::string> sources_;
   std::int64_t overrides_;
-  std::unique_ptr<watch::Watchdog> watchdog_;         // nullptr if watch_run() returns nullptr
+  std::unique_ptr<watch::Watchdog> watchdog_;         // nullptr: off, or a debugger is attached
   std::unique_ptr<cluster::UtilizationMeter> meter_;  // nullptr if this rank has no GPU
 };
 

@@ -71,7 +71,7 @@ std::string help_for_word(const std::string& text) {
 
 Problem unknown_option(const WrittenLine& line, std::size_t index, const std::string& unknown,
                        const KeyTable& table) {
-  // -gpus lacks the second dash of a long option.
+  // An option such as -gpus lacks the second dash of a long option.
   const std::string name = long_name(unknown.starts_with("--") ? unknown : "-" + unknown);
   return {"E142", "unknown option " + unknown, line.place(index), "",
           help_for_option(name, value_of_option(line, index), table)};

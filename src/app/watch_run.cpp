@@ -8,9 +8,9 @@
 namespace mgpu::app {
 namespace {
 
-/// Phases of the PhaseClock with the time limit watchdog.slow_limit_s. In these phases a rank may
-/// show no progress for a long time, for example because the rank reads or writes large files. The
-/// phase `other` is the work that has no phase name.
+/// Spans of the run's PhaseClock to which watchdog.slow_limit_s applies instead of
+/// watchdog.limit_s. In these spans a rank may show no progress for a long time, for example
+/// because it reads or writes large files. The span `other` is work without a more specific name.
 const std::vector<std::string> kSlowPhases = {"start-up", "load",    "tokenize",
                                               "other",    "results", "waiting for data",
                                               "seal",     "logging", "checkpoints"};

@@ -9,10 +9,10 @@
 
 namespace mgpu::app {
 
-/// If a watchdog runs, the time limit of collectives (ClusterConfig::timeout_s) is longer by this
-/// many seconds. If watchdog.limit_s is `auto`, the watchdog reports a hang before a collective
-/// times out, except in phases with watchdog.slow_limit_s. The report of the watchdog says more
-/// about the cause.
+/// If a watchdog runs, collectives time out this many seconds later (ClusterConfig::timeout_s).
+/// With watchdog.limit_s=auto, the watchdog then reports a hang before a collective times out,
+/// except in phases with watchdog.slow_limit_s. The report of the watchdog says more about the
+/// cause than a timeout.
 inline constexpr double kAfterWatchdogS = 5.0;
 
 /// Starts the watchdog of a run and returns it. Returns null if watchdog.enabled is false, or if a

@@ -23,8 +23,8 @@ public:
   /// Records that the run directory must be kept if the run fails.
   void set_begun() { has_begun_ = true; }
 
-  /// Returns whether event() has passed on an event with a report::Position, or set_begun() was
-  /// called.
+  /// Returns whether event() has passed on a progress report (an event with a report::Position), or
+  /// set_begun() was called.
   bool has_begun() const { return has_begun_; }
 
 private:

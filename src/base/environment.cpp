@@ -8,7 +8,8 @@ namespace mgpu {
 namespace {
 
 /// Environment variables whose values the program may show. Their names are `prefix` followed by
-/// one of `names`. A name that ends with * stands for all names with this beginning.
+/// one of `names`. A name that ends with * stands for all names that begin with the text before the
+/// *.
 struct Family {
   std::string_view prefix;
   std::initializer_list<std::string_view> names;

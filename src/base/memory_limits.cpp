@@ -24,7 +24,7 @@ constexpr GroupFiles kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_byte
 constexpr GroupFiles kVersion2 = {"memory.max", "memory.current", "inactive_file"};
 
 std::optional<MemoryLimit> limit_of(const fs::path& group, const GroupFiles& files) {
-  const auto limit = number_in_file(group / files.limit);  // absent if the file says "max"
+  const auto limit = number_in_file(group / files.limit);  // nullopt if the file contains "max"
   const auto used = number_in_file(group / files.used);
   if (!limit || !used) return std::nullopt;
   const std::uint64_t inactive = number_in_file(group / "memory.stat", files.inactive).value_or(0);

@@ -14,9 +14,9 @@ constexpr std::array<std::string_view, 3> kEnds = {"token", "apikey", "pass"};
 constexpr std::array<std::string_view, 3> kParts = {"secret", "passwd", "password"};
 constexpr std::array<std::string_view, 4> kTokenStarts = {"hf_", "ghp_", "sk-", "AKIA"};
 
-/// Returns whether `word`, one word of a name, shows that the name belongs to a secret. `is_first`
-/// says whether `word` is the first word of the name. The word `key` shows a secret only at a later
-/// place.
+/// Returns whether `word`, one word of a name, indicates that the name belongs to a secret.
+/// `is_first`: whether `word` is the first word of the name. The word `key` indicates a secret only
+/// if it is not the first word.
 bool is_telling(std::string_view word, bool is_first) {
   const auto ends = [&](std::string_view end) { return word.ends_with(end) && word != "bypass"; };
   const auto has = [&](std::string_view part) { return word.find(part) != word.npos; };
@@ -41,8 +41,8 @@ std::string_view name_before(std::string_view line, std::size_t end) {
   return line.substr(begin, end - begin);
 }
 
-/// Returns the offset at which the value begins. `at` is the offset after `=` or `:`. Blanks, a
-/// quote, and "Bearer " or "Basic " may stand between `at` and the value.
+/// Returns the offset at which the value begins. `at` is the offset after `=` or `:`. Skips blanks,
+/// a quote, and "Bearer " or "Basic " between `at` and the value.
 std::size_t value_begin(std::string_view line, std::size_t at) {
   at = std::min(line.find_first_not_of(' ', at), line.size());
   if (at < line.size() && (line[at] == '"' || line[at] == '\'')) ++at;

@@ -49,7 +49,7 @@ bool is_active(std::string_view character) {
   return at(1) == 0x81 && at(2) >= 0xA6 && at(2) <= 0xA9;  // U+2066 to U+2069
 }
 
-/// Returns the text. Invalid bytes, and characters for which `is_bad` holds, become U+FFFD.
+/// Returns the text. Invalid bytes, and characters for which `is_bad` returns true, become U+FFFD.
 std::string replaced(std::string_view text, bool (*is_bad)(std::string_view)) {
   constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   std::string clean;

@@ -117,8 +117,7 @@ void add_comm_keys(KeyTable& table) {
              .identity = false});
 }
 
-/// Adds help texts for options of accelerate and torchrun. In this program, mpirun or srun sets the
-/// same things.
+/// Adds help texts for options of accelerate and torchrun that mpirun or srun replaces.
 void add_launch_names(KeyTable& table) {
   table.add_foreign({"num_processes", "accelerate", "that is mpirun's -np"});
   table.add_foreign({"num_machines", "accelerate", "mpirun or srun knows the machines"});

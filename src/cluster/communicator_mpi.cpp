@@ -12,8 +12,8 @@ namespace {
 // For pieces of up to this size, MPI_Iallreduce is faster than reduce_in_ring(), in which each rank
 // sends at least 2 (ranks - 1) messages.
 constexpr std::size_t kSmallBytes = std::size_t{32} << 10;
-// The buffer for data from the previous rank of the ring has this size. The data are then reduced
-// into the tensor. The buffer is allocated once, and small enough to stay in cache.
+// Size of the buffer that receives data from the previous rank of the ring, before they are reduced
+// into the tensor. The buffer is small enough to stay in cache.
 constexpr std::size_t kIncomingBytes = std::size_t{1} << 20;
 constexpr int kTensorTag = 1;
 
@@ -40,8 +40,8 @@ Call call_of(CallKind kind, BufferView values, int detail) {
           detail};
 }
 
-/// Returns a view of the elements [begin, begin + count). The view is shorter, or empty, if
-/// `values` ends earlier.
+/// Returns a view of the elements [begin, begin + count). Elements after the end of `values` are
+/// left out, so the view may be shorter or empty.
 BufferView part_of(BufferView values, std::size_t begin, std::size_t count) {
   const std::size_t first = std::min(begin, values.count);
   return slice(values, first, std::min(count, values.count - first));
@@ -80,8 +80,8 @@ void MpiCommunicator::all_reduce(BufferView values, ReduceOp op) {
 }
 
 void MpiCommunicator::all_reduce_widened(BufferView values, ReduceOp op) {
-  // MPI 3.1 has no 16-bit floats. An all-reduce in f32 also rounds to 16 bits only once, at the
-  // end.
+  // The values are reduced in f32, because MPI 3.1 has no 16-bit floats. The result is rounded to
+  // 16 bits only once, at the end.
   std::vector<float>& floats = link_->widened;
   in_pieces(values.count, options_.piece_bytes / sizeof(float),
             [&](std::size_t begin, std::size_t n) {
@@ -134,8 +134,8 @@ void MpiCommunicator::reduce_in_ring(BufferView piece, ReduceOp op) {
   }
 }
 
-/// Sends `out` to the next rank of the ring, receives as many elements as `sum` has from the
-/// previous rank, and reduces the received elements into `sum` by `op`.
+/// Sends `out` to the next rank of the ring. Receives sum.count elements from the previous rank,
+/// and reduces them into `sum` by `op`.
 void MpiCommunicator::add_incoming(BufferView out, BufferView sum, ReduceOp op) {
   std::byte* incoming = link_->incoming.data();
   send_and_receive({static_cast<std::byte*>(out.data), out.bytes(),

@@ -39,8 +39,8 @@ public:
   bool is_dead() const noexcept { return waiter_.is_dead(); }
 
 private:
-  /// Memory that MPI writes to. After a call was abandoned, MPI may still do so. In this case, the
-  /// destructor leaks the memory.
+  /// Memory that MPI reads and writes. If a call timed out or was canceled, MPI may still access
+  /// this memory later. In that case, the destructor leaks it.
   struct Link {
     Group group;
     std::vector<std::byte> incoming;  // data from the previous rank of the ring

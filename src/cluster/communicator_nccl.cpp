@@ -210,7 +210,7 @@ bool NcclCommunicator::end_communicator(ncclResult_t (*end)(ncclComm_t)) noexcep
     }).detach();
     return is_done.wait_for(kEndPatience) == std::future_status::ready;
   } catch (const std::exception&) {
-    comm_ = nullptr;  // no thread available: the peers notice when the process ends
+    comm_ = nullptr;  // no thread could start: the communicator ends with the process
     return false;
   }
 }
@@ -291,8 +291,8 @@ void NcclCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
   if (mine.bytes() != theirs.bytes()) throw ShapeError("exchange of different sizes");
   const auto inside = waiter_.begin(on_device(CallKind::exchange, mine, 0), peer);
   or_abort([&] {
-    // One NCCL group contains both calls, so that both ranks send and receive at the same time. The
-    // group is ended even if a call fails.
+    // One NCCL group contains ncclSend and ncclRecv, so that both ranks send and receive at the
+    // same time. The NCCL group is ended even if ncclSend or ncclRecv fails.
     require(ncclGroupStart());
     const ncclResult_t sent =
         ncclSend(mine.data, mine.bytes(), ncclUint8, peer, comm_, stream_.get());

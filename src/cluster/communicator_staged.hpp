@@ -34,8 +34,8 @@ public:
   void cancel() noexcept override { host_.cancel(); }
 
 private:
-  /// Memory that MPI writes to. After a call was abandoned, MPI may still do so. In this case, the
-  /// destructor leaks the memory.
+  /// Memory that MPI reads and writes. If a call timed out or was canceled, MPI may still access
+  /// this memory later. In that case, the destructor leaks it.
   struct Buffers {
     Buffer outgoing;
     Buffer incoming;

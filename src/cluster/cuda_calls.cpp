@@ -20,7 +20,7 @@ void check(cudaError_t code, Where where = Where::here()) {
   throw LibraryError("CUDA", static_cast<int>(code), cudaGetErrorString(code), where);
 }
 
-/// Formats the id like nvidia-smi -L.
+/// Formats the UUID of a GPU as nvidia-smi -L does.
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text = "GPU";
   for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {

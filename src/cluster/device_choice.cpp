@@ -164,8 +164,8 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Returns what unpack() reads: the reason for missing GPUs, two environment variables and the
-/// UUIDs of the GPUs. No value contains a line break, so each is on a separate line.
+/// Returns a text for unpack(), with one value on each line: the reason for missing GPUs, two
+/// environment variables, and the UUIDs of the GPUs. No value contains a line break.
 std::string pack(const VisibleGpus& visible) {
   std::string text = visible.why_none + '\n' + variable("CUDA_VISIBLE_DEVICES") + '\n' +
                      variable("NCCL_HOSTID") + '\n';

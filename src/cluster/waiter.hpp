@@ -18,9 +18,9 @@ class Waiter {
 public:
   Waiter(const Group& group, double timeout_s);
 
-  /// Begins a call: records it in the CallLog and starts its deadline. The call ends when the
-  /// returned object is destroyed. For a call between two ranks, `peer` is the other rank, as an
-  /// index in the group.
+  /// Begins a call: logs it for the watchdog (CallLog) and starts its deadline. The call ends when
+  /// the returned object is destroyed. For a call between two ranks, `peer` is the other rank, as
+  /// an index in the group.
   /// Errors: Failure E403 (the communicator cannot be used any more) after cancel() or close(), or
   ///         after an earlier call of this Waiter has failed.
   [[nodiscard]] LoggedGroup::Inside begin(const Call& call, int peer = LoggedGroup::kNoPeer);

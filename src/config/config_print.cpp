@@ -162,7 +162,7 @@ std::string range_in_words(const KeySpec& spec) {
   return "";
 }
 
-/// Returns a cell of a Markdown table with each `|` escaped, because it would end the cell.
+/// Returns a cell of a Markdown table with each `|` escaped, because a `|` would end the cell.
 std::string cell(std::string text) {
   for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
     text.insert(at, "\\");

@@ -71,7 +71,7 @@ private:
   }
 
   /// Reads the file `name` after the files that it includes, so that values in `name` take
-  /// priority. `chain` lists the files that led to `name` by `include`.
+  /// priority. `chain` lists the files whose `include` led to `name`.
   void read_file(const std::string& name, std::vector<fs::path> chain) {
     const bool is_stdin = name == "-";
     const std::string origin = is_stdin ? kStdin : name;

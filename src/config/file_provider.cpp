@@ -57,8 +57,8 @@ std::string read_pipe(const fs::path& path) {
   return bytes;
 }
 
-/// Returns the sorted paths of the YAML files that `Iterator` finds in `folder`. They start with
-/// `folder`.
+/// Returns the sorted paths of the YAML files that `Iterator` finds in `folder`. Each path begins
+/// with `folder`.
 template <class Iterator>
 std::vector<std::string> yaml_files(const fs::path& folder) {
   std::vector<std::string> files;
@@ -70,10 +70,10 @@ std::vector<std::string> yaml_files(const fs::path& folder) {
   return files;
 }
 
-/// Returns the file in the folder of `path` whose name is nearest_name() for the name of `path`. If
-/// there is no such file, looks in conf/ and its subfolders for files with the name of `path`. Of
-/// these, returns the one with the smallest edit_distance() between its path and `path`. Returns ""
-/// if it finds no file.
+/// Returns the YAML file that the user probably means by `path`, which does not exist. This is a
+/// file with a similar name in the folder of `path`, or else a file with the name of `path` in
+/// conf/ or its subfolders. If there are several, returns the one with the smallest
+/// edit_distance(). Returns "" if there is no such file.
 std::string similar_file(const fs::path& path) {
   std::vector<std::string> names;
   for (const std::string& file : yaml_files<fs::directory_iterator>(path.parent_path()))

@@ -181,8 +181,8 @@ void KeyChecker::store_path(const KeySpec& spec, const std::string& text, const 
 }
 
 /// Returns the value `node` with each `$${` replaced by `${`. Values from the command line do not
-/// change. If a value from a file has another `${`, adds a problem and returns nullopt. The key
-/// must not hold a path.
+/// change. If a value from a file has another `${`, adds a problem and returns nullopt. Do not call
+/// it for keys whose values are paths, which may contain variables.
 std::optional<YamlNode> KeyChecker::without_escapes(const KeySpec& spec, const YamlNode& node) {
   if (node.place.line == 0) return node;  // from the command line
   const auto key = literal_text(node.key);

@@ -55,7 +55,7 @@ private:
                      "write the folder itself; a file of that name is ./" + std::string(rest_)};
   }
 
-  /// Handles the text up to the next piece:
+  /// Expands the next piece of the text:
   /// - text without `$` is copied up to the next `$`
   /// - `$$` becomes `$`
   /// - a variable, such as `$NAME` or `${NAME}`, is replaced by its value

@@ -179,7 +179,7 @@ private:
          "", seen->second});
   }
 
-  /// Returns "train." inside the section `train`.
+  /// Returns the name of the current section and a dot, such as "train."; "" at the top level.
   std::string section() const {
     std::string path;
     for (const Frame& frame : frames_)

@@ -50,9 +50,8 @@ private:
   }
 
   /// Goes through the keys and values of a line. Adds missing closing quotes and counts open
-  /// brackets. If `|` or
-  /// `>` opens a block of text, records the indentation of the line. The local variable `at_start`
-  /// is true where a value or key may begin.
+  /// brackets. Records the indentation of a line on which `|` or `>` opens a block of text. The
+  /// local variable `at_start` is true where a value or key may begin.
   void scan_values(std::string& line) {
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
     bool at_start = true;

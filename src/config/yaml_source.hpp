@@ -13,9 +13,9 @@ namespace mgpu {
 /// Converts marks of yaml-cpp, which count lines from 0 and columns in bytes, into places in a
 /// file.
 ///
-/// yaml-cpp reads a repaired copy of the lines, and this class finds the place in the original
-/// lines.
-/// Memory: holds views of both sets of lines, which have to outlive this object.
+/// yaml-cpp reads a repaired copy of the lines. Places show the original line, unless its columns
+/// may differ from those of the repaired line.
+/// Memory: refers to the original and the repaired lines, which have to outlive this object.
 class YamlSource {
 public:
   YamlSource(const std::vector<std::string>& repaired, std::vector<std::string_view> as_written,

@@ -17,9 +17,9 @@ namespace mgpu::datasets {
 namespace {
 
 constexpr const char* kArithmetic = "arithmetic";
-constexpr Purpose kCopies{44};  // for the number of copies, and the characters between copies
+constexpr Purpose kCopies{44};  // draws the number of copies, and the characters between copies
 
-/// The settings from which the chains of additions and subtractions, and their rows, are made.
+/// The settings of data set arithmetic. A chain is a sequence of additions and subtractions.
 struct ChainSettings {
   std::int64_t terms = 2;
   std::int64_t largest = 20;
@@ -73,9 +73,9 @@ Chain make_chain(const ChainSettings& settings, RowDraws draws) {
 }
 
 /// Returns a prompt with 1 to settings.copies copies of `chain`. Up to 8 random characters and a
-/// line break follow each copy but the last. Such prompts prepare models for agents with latent
-/// steps (job collect). The input of those agents has one copy of the question for each agent, and
-/// hidden states between the copies.
+/// line break follow each copy but the last. Such prompts prepare models for job collect with
+/// collect.steps=latent. There, the input has one copy of the question for each agent, and hidden
+/// states between the copies.
 std::string with_copies(const ChainSettings& settings, const std::string& chain,
                         std::uint64_t number) {
   constexpr std::string_view kCharacters = "0123456789 +-=#\n";

@@ -48,9 +48,9 @@ std::optional<WordProblem> problem_in(const formats::JsonValue& row) {
   return problem;
 }
 
-/// Reads a file of the folder. `seen` holds the questions of the files that were read before. Adds
-/// the questions of this file to `seen`.
-/// Errors: those of input::open_rows(); Failure E531 if a row cannot be used, or has a question of
+/// Reads a file of the folder. `seen` contains the questions of the files that were read before.
+/// Adds the questions of this file to `seen`. Errors: those of input::open_rows(); Failure E531 if
+/// a row cannot be used, or has a question of
 ///         an earlier file.
 WordProblems read_problems(const std::filesystem::path& path, std::set<std::string>& seen) {
   input::RowOptions options;

@@ -28,7 +28,7 @@ std::vector<std::int32_t> first_equal(
     const std::function<bool(const std::string&, const std::string&)>& same) {
   std::vector<std::int32_t> firsts;
   std::map<std::string, std::int32_t> of_text;  // text -> index of the first answer that equals it
-  std::vector<std::int32_t> groups;             // for each set of equal answers: index of its first
+  std::vector<std::int32_t> groups;             // index of the first of each set of equal answers
   for (std::size_t i = 0; i < answers.size(); ++i) {
     firsts.push_back(-1);
     if (!answers[i]) continue;

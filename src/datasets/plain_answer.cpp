@@ -49,7 +49,7 @@ constexpr auto kTexts = std::to_array<Replacement>({
     {"\u202f", " "},
 });
 
-/// Writes a text without the LaTeX of kCommands, kTextCommands and kTexts, in one pass.
+/// Applies the replacements of kCommands, kTextCommands and kTexts to a text, in one pass.
 class LatexRemover {
 public:
   explicit LatexRemover(std::string_view text) : text_(text) {}

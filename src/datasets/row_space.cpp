@@ -7,7 +7,7 @@
 namespace mgpu::datasets {
 namespace {
 
-constexpr Purpose kRowChoices{21};  // for the choices that RowSpace does not count
+constexpr Purpose kRowChoices{21};  // draws the choices that RowSpace does not count
 constexpr std::uint64_t kMostRows = std::uint64_t{1} << 62;
 
 std::string rows_key(const std::string& dataset) {

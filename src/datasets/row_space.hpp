@@ -33,10 +33,9 @@ private:
   std::size_t made_ = 0;
 };
 
-/// The rows of a data set, in a random order. A row results from choices, each of which has one of
-/// n values. The first choices are "counted": the longest sequence of choices whose values have at
-/// most 2^62 combinations. Each of these combinations has exactly one row. Later choices are
-/// random.
+/// The rows of a data set, in a random order. A row results from a sequence of choices, each with a
+/// fixed number of values. The first choices are "counted", as long as their values have at most
+/// 2^62 combinations. Each combination has exactly one row. The values of later choices are random.
 class RowSpace {
 public:
   /// `choices` lists how many values each choice has, in order. An element of 0 stands for too many

@@ -27,7 +27,7 @@ JsonValue list_of_ids(const std::vector<std::int64_t>& ids) {
   return JsonValue::List(ids.begin(), ids.end());
 }
 
-/// Says how rows present a star graph.
+/// Selects how rows present a star graph.
 struct RowForm {
   bool has_texts = false;   // texts instead of token ids
   bool random_arm = false;  // completions follow a random arm instead of the one to the goal

@@ -13,7 +13,7 @@ int bits_for(std::uint64_t count) {
 
 std::vector<std::uint8_t> pack_bits(std::span<const std::uint32_t> values, int bits) {
   std::vector<std::uint8_t> bytes((values.size() * static_cast<std::size_t>(bits) + 7) / 8);
-  std::uint64_t waiting = 0;  // bits not yet written: up to 7 of earlier values, then `value`
+  std::uint64_t waiting = 0;  // bits not yet written: 0 to 7 bits of earlier values, then `value`
   int held = 0;
   auto out = bytes.begin();
   for (const std::uint32_t value : values) {

@@ -11,7 +11,7 @@ struct CsvRules {
   bool has_quotes = true;  // false: quotes are ordinary characters
 };
 
-/// The state of the CSV reader between two bytes. csv_place() returns the next state.
+/// The state of the CSV reader between two bytes. The function csv_place() returns the next state.
 enum class CsvPlace { cell_begin, plain, quoted, behind_quote, record_end };
 
 /// Returns the state of the CSV reader after `byte`. The function accepts any bytes, because

@@ -47,8 +47,8 @@ public:
   /// Errors: Failure E534 (exit 65) if the size or the modification time differs.
   void check_same(const FileStamp& elsewhere) const;
 
-  /// Returns a duplicate of the file descriptor, for a library that closes it. Errors: Failure
-  /// E603.
+  /// Returns a duplicate of the file descriptor, for a library that closes the duplicate. Errors:
+  /// Failure E603.
   int descriptor_copy() const;
 
 private:

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::int64_t kRowsPerPass = std::int64_t{1} << 16;
 
-/// Gathers from all ranks the ids that belong to pass number `pass`, counted from 0. Returns them
-/// sorted, so that equal ids are adjacent. An id belongs to pass IdDigest::low % passes, so equal
-/// ids belong to the same pass.
+/// Gathers from all ranks the digests that belong to pass number `pass`, counted from 0. Returns
+/// them sorted, so that digests of equal ids are adjacent. The remainder of IdDigest::low divided
+/// by `passes` selects the pass, so digests of equal ids belong to the same pass.
 /// Ranks:  collective over the readers.
 std::vector<IdDigest> gather_ids(const Readers& readers, const std::vector<IdDigest>& mine,
                                  std::uint64_t pass, std::uint64_t passes) {

@@ -8,7 +8,8 @@
 
 namespace mgpu::input {
 
-/// Identifies the `id` of a row by the first 128 bits of the SHA-256 of the id. `row` is Row::id.
+/// The digest of the id of a row. It has the first 128 bits of the SHA-256 of the value in column
+/// `id`.
 struct IdDigest {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -18,16 +19,17 @@ struct IdDigest {
 
 IdDigest digest_id(std::string_view id, std::int64_t row, std::int64_t line);
 
-/// A row whose id occurs in an earlier row. `row` is Row::id.
+/// A row whose value in column `id` occurs in an earlier row. `row` is the global sample id of the
+/// row (Row::id).
 struct DoubleId {
   std::int64_t row = 0;
   std::int64_t line = 0;
-  std::int64_t first_line = 0;  // line of the first row with this id
+  std::int64_t first_line = 0;  // line of the first row with the same value in column `id`
 };
 
-/// Returns all rows that repeat the id of an earlier row, in ascending order of `row`. Every rank
-/// gets the same list. `mine` has the ids of the rows that this rank has read. `rows` is the total
-/// number of rows that all ranks have read.
+/// Returns all rows whose value in column `id` occurs in an earlier row, in ascending order of
+/// `row`. Every rank gets the same list. `mine` contains the digests of the rows that this rank has
+/// read. `rows` is the total number of rows that all ranks have read.
 ///
 /// Memory: about 8 MiB in addition to `mine`.
 /// Ranks:  collective over the readers.

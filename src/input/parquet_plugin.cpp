@@ -106,8 +106,8 @@ JsonValue struct_at(const arrow::Array& array, std::int64_t i, int depth) {
   return JsonValue(std::move(members));
 }
 
-/// Returns item `i` as the text that Arrow prints for it. value_at() calls this function for dates,
-/// times and all other types that it does not convert itself.
+/// Returns item `i` as the text that Arrow prints for it. The function value_at() calls this
+/// function for dates, times and all other types that it does not convert itself.
 JsonValue written_at(const arrow::Array& array, std::int64_t i) {
   const auto scalar = array.GetScalar(i);
   if (!scalar.ok()) throw BadValue{"a value of it cannot be read: " + scalar.status().ToString()};
@@ -211,8 +211,8 @@ private:
   }
 
   /// Loads the batch that contains the row. If the row is before the current batch or in another
-  /// row group, starts at the beginning of the row's group. Otherwise continues from the current
-  /// batch.
+  /// row group, reads from the beginning of the row group that contains the row. Otherwise
+  /// continues from the current batch.
   void go_to(std::int64_t row) {
     const auto group = std::upper_bound(ends_.begin(), ends_.end(), row) - ends_.begin();
     if (group != group_ || row < batch_begin_) open_group(group);

@@ -13,12 +13,12 @@ class RecordEnds {
 public:
   virtual ~RecordEnds() = default;
 
-  /// Returns the offset in `block` just past the end of the current record; npos if the record goes
-  /// on in the next block.
+  /// Returns the offset in `block` just past the end of the current record; npos if the record
+  /// continues in the next block.
   virtual std::size_t find_end(std::string_view block) = 0;
 
-  /// Returns whether the text that find_end() completed most recently is a record. The content of
-  /// an empty list `[]` is no record; every other text is one.
+  /// Returns whether the text that find_end() completed most recently is a record. The text between
+  /// the brackets of an empty list `[]` is no record; every other text is one.
   virtual bool is_record() const { return true; }
 
   /// Returns whether the file is a JSON list whose end has been found. If so, no record follows.

@@ -15,7 +15,8 @@ struct Record {
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
   std::int64_t line = 0;     // line where the record begins
-  std::string text;          // with the line end, comma or bracket after it; "" if is_too_long
+  std::string text;          // includes the line end, comma or bracket after the record; "" if
+                             // is_too_long
   bool is_too_long = false;  // the record is longer than kMaxBytes
 };
 

@@ -6,8 +6,8 @@
 
 namespace mgpu::input {
 
-/// Thrown for an unusable row. why() is a clause that messages put after the file and line, such as
-/// "it is an empty line".
+/// Thrown for an unusable row. The function why() returns a clause that messages put after the file
+/// and line, such as "it is an empty line".
 class RowError : public Error {
 public:
   explicit RowError(std::string why, Where where = Where::here())

@@ -106,7 +106,7 @@ void check_kind(const std::string& name, const JsonValue& value, bool has_pairs)
     throw RowError("`id` is neither a text nor a whole number");
 }
 
-/// Parses a cell of CSV or TSV as JSON if its column holds lists; returns other cells unchanged.
+/// Parses a cell of CSV or TSV as JSON if its column contains lists; returns other cells unchanged.
 JsonValue parse_list_cell(const std::string& name, const JsonValue& cell) {
   const bool is_list = name == "messages" || is_id_list(name);
   if (!is_list || cell.text() == nullptr) return cell;

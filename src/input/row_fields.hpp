@@ -31,7 +31,7 @@ public:
   ///         - RowOptions::one_of has names, and all of these columns are missing or null
   ///         - more than one column of RowOptions::one_of has a value
   ///         - a column that the job reads has the wrong type
-  ///         - a cell of a column that holds lists is not JSON
+  ///         - a cell of a column of lists is not JSON
   formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
   /// Returns whether each row must have a unique `id`.

@@ -25,8 +25,8 @@ struct RowIndex {
 
   FileStamp stamp;
   std::uint32_t crc = 0;
-  RowFormat format = RowFormat::jsonl;  // never automatic
-  bool is_list = false;                 // jsonl: one list of objects
+  RowFormat format = RowFormat::jsonl;  // never RowFormat::automatic
+  bool is_list = false;                 // true: the file is one JSON list of objects
   std::int64_t rows = 0;
   std::vector<std::string> columns;  // empty for jsonl
   std::vector<RowMark> marks;        // where rows 0, 32, 64, ... begin; empty for parquet and for

@@ -7,8 +7,8 @@
 
 namespace mgpu::recipes {
 
-/// Throws unless `path` is a regular file. The message names `key`, the key whose value is this
-/// path or its folder. `help` tells the user how to solve the problem.
+/// Throws unless `path` is a regular file. The message names `key`, whose value is `path` or
+/// the folder that contains `path`. `help` tells the user how to solve the problem.
 /// Errors: ConfigFailure E603 (exit 66).
 void require_file(const Config& config, const char* key, const std::filesystem::path& path,
                   const std::string& help = "");

@@ -20,8 +20,8 @@ report::LineChart step_chart(const char* title, const std::string& y_label,
 /// makes the y axis logarithmic, and appends a sentence about this to `caption`.
 report::Figure loss_chart_figure(const char* title, report::LineChart chart, std::string caption);
 
-/// Returns the JSON pointer of the last point of `curve` in summary.json. In this file the curve is
-/// called `series` and has at most kShownPoints points.
+/// Returns the JSON pointer to the last point of `curve` in summary.json, where the curve is named
+/// `series` and has at most kShownPoints points.
 std::string series_key(const std::string& series, const report::Curve& curve);
 
 /// Returns curve `noisy` with kShownPoints points at most. If `noisy` has more points, each

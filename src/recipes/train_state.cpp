@@ -123,7 +123,7 @@ TrainState::TrainState(tensor::ParameterArena& parameters, train::Adamw& optimiz
 }
 
 void TrainState::from_device() {
-  if (!parameters_->weights().is_cuda()) return;  // on the CPU, read_back() returned the originals
+  if (!parameters_->weights().is_cuda()) return;  // on the CPU, read_back() made no copies
   tensor::read_into(weights_, parameters_->weights());
   tensor::read_into(first_moment_, optimizer_->first_moment());
   tensor::read_into(second_moment_, optimizer_->second_moment());

@@ -24,9 +24,10 @@ namespace mgpu::recipes {
 /// curves as an uninterrupted run.
 class TrainCurves {
 public:
-  /// Allocates room for `max_steps` steps and `max_evaluations` evaluations. `value_names` has the
-  /// names of the values of an evaluation. With `has_cross_entropy`, StepRow::cross_entropy is also
-  /// stored. `step_values` describes further numbers of each step.
+  /// Allocates room for `max_steps` steps and `max_evaluations` evaluations. `value_names` are
+  /// the names of the values that each evaluation returns. With `has_cross_entropy`,
+  /// StepRow::cross_entropy is also stored. `step_values` describes numbers of each step that are
+  /// not in StepRow.
   TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations,
               std::vector<std::string> value_names, bool has_cross_entropy = false,
               std::vector<ReportedValue> step_values = {});
@@ -120,7 +121,8 @@ private:
 };
 
 /// Loads the newest checkpoint of an unfinished run into `state`, for Recipe::merge(). The result
-/// has the warnings of TrainState::load(), and the part "training" with the steps done.
+/// contains the warnings of TrainState::load(), and a MergedPart "training" with the number of
+/// steps done.
 /// Ranks:  collective over `world`.
 /// Errors: those of TrainState::load().
 run::MergedRun merged_training(const cluster::Group& world, const run::SealPlace& place,

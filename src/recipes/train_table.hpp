@@ -10,7 +10,7 @@
 namespace mgpu::recipes {
 
 /// Returns table /metrics/train for the first `steps` steps: loss, accuracy, learning rate and
-/// gradient norm. If `curves` stores cross-entropies or further numbers, adds columns for them.
+/// gradient norm. If `curves` has cross-entropies or step_values(), adds columns for them.
 store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps,
                               const std::string& loss_unit = "nats");
 

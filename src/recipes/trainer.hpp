@@ -44,7 +44,7 @@ public:
   /// name. All ranks call this function, but only the result of rank 0 is used.
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
-  /// Returns the numbers that LoopSettings::step_values describes, for the last step.
+  /// Returns the numbers that LoopSettings::step_values describes, for the most recent step.
   virtual std::span<const double> step_values() const { return {}; }
 
   /// Returns tensors that are saved with each checkpoint and filled when one is loaded. Their
@@ -63,8 +63,8 @@ public:
     std::optional<double> score;  // at least 0, higher is better; unset: the recipe has no score
   };
 
-  /// Evaluates the current model after `step` steps. Writes the result to the log and the scalars,
-  /// and returns it.
+  /// Evaluates the current model after `step` steps. Writes the result to the log and to
+  /// TensorBoard, and returns the result.
   /// Ranks:  collective over the world.
   virtual Evaluation evaluate(std::int64_t step) = 0;
 };
@@ -75,7 +75,7 @@ public:
 /// afterwards, the kept memory returns to the system.
 void keep_step_memory(const run::RunContext& run);
 
-/// Runs the training loop of job train for any recipe. Holds the optimizer, the loop and the
+/// Runs the training loop of job train for any recipe. Owns the optimizer, the loop and the
 /// checkpoints.
 class Trainer {
 public:

@@ -163,8 +163,8 @@ std::string EventLog::colored(const Event& event, std::string line) const {
 }
 
 void EventLog::print_text(std::string_view text) {
-  // mpirun passes stdout and stderr on through separate pipes, and does not keep their order. So if
-  // the bar is on the same screen, every line goes to stderr, as the bar does.
+  // mpirun forwards stdout and stderr through separate pipes, and does not keep their order. So if
+  // stdout is on the same screen as the bar, lines go to stderr, like the bar.
   const bool beside_bar = mode_ == ProgressMode::bar && terminal_.stdout_is_screen;
   bar_.clear();
   (options_.json || beside_bar ? output_.err : output_.out)(text);

@@ -44,8 +44,8 @@ std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::s
   return shares;
 }
 
-/// Formats the times of this rank as JSON. Shares are rounded to thousandths, which makes their
-/// text about a fifth as long.
+/// Formats the times of this rank as JSON. Shares are rounded to thousandths, to make the text
+/// shorter.
 std::string packed(const PhaseClock& clock, std::size_t bins, double wall_s) {
   JsonValue::List names;
   JsonValue::List seconds;

@@ -13,7 +13,7 @@ namespace {
 using formats::JsonValue;
 using Members = JsonValue::Members;
 
-// If the plan has more shares (Plan::Share), only the first 4 and the last 2 are shown.
+// If the plan has more shares (Plan::Share) than this, only the first 4 and the last 2 are shown.
 constexpr std::size_t kAllShares = 12;
 constexpr std::size_t kShownLimits = 3;
 

@@ -60,7 +60,7 @@ ReportClock ReportClock::real(double elapsed_s) {
 }
 
 void ProgressMeter::update(std::int64_t done, double now_s) {
-  if (!marks_.empty() && done < marks_.back().done) marks_.clear();  // the next loop has begun
+  if (!marks_.empty() && done < marks_.back().done) marks_.clear();  // another loop has begun
   // About sixteen marks in kWindow_s seconds are enough. So if the second-to-last mark is less than
   // kWindow_s / 16 old, the new mark replaces the last one.
   if (marks_.size() >= 2 && now_s - marks_[marks_.size() - 2].now_s < kWindow_s / 16) {

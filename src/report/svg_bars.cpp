@@ -24,8 +24,7 @@ void draw_axis(Svg& svg, const BarChart& chart, double highest) {
   svg.text({0, 10}, chart.y_label, "tick");
 }
 
-/// Draws the legend of the second color, which marks parts of bars. The legend is at the upper
-/// right.
+/// Draws the legend of the second color (BarChart::marked_css) at the upper right.
 void draw_mark(Svg& svg, const BarChart& chart) {
   const double x = chart.width - 22.0 - 6.6 * static_cast<double>(width_of(chart.marked_label));
   svg.rect({x, 0}, {11, 11}, chart.marked_css + " bar", 2);

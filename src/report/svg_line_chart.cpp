@@ -14,7 +14,7 @@ constexpr double kTop = 30;
 constexpr double kBottom = 44;
 constexpr double kLabelGap = 17;   // pixels between the baselines of two labels
 constexpr double kLabelLeft = 14;  // pixels between the end of the x axis and a label
-constexpr double kLetter = 7.5;    // pixels; no font of the page has wider letters on average
+constexpr double kLetter = 7.5;    // pixels; upper bound of the mean width of a letter
 constexpr double kStrongLetter = 8.6;
 
 struct Range {

@@ -37,8 +37,8 @@ std::string little_endian(std::uint64_t value, int bytes) {
   return raw;
 }
 
-/// Returns the CRC as the format stores it, rotated and with an offset, because a CRC over data
-/// that contain CRCs detects errors poorly.
+/// Returns the CRC-32C of `bytes` in the form that event files store: rotated, with an offset
+/// added. The reason is that a CRC over data that contain unchanged CRCs detects errors poorly.
 std::uint32_t masked_crc(std::string_view bytes) {
   const std::uint32_t crc = crc32c(bytes);
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;

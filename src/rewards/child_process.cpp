@@ -130,7 +130,7 @@ ChildProcess::ChildProcess(std::string command) : command_(std::move(command)) {
 ChildProcess::~ChildProcess() {
   close_all({input_});
   wait(kEndMilliseconds);
-  ::kill(-child_, SIGKILL);  // before waitpid(), which frees the id for other processes
+  ::kill(-child_, SIGKILL);  // before waitpid(), which frees the process id for reuse
   int status = 0;
   while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
   }

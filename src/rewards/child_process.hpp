@@ -31,13 +31,14 @@ public:
   /// without line ends.
   /// Errors: Failure E551 in these cases:
   ///         - the command ends or closes its output before it has written the lines
-  ///         - the command has written more output than the earlier requests asked for
+  ///         - the command has already written output that belongs to no earlier request
   ///         - the command writes more than 64 MiB without completing the lines
   ///         - the command has not completed the lines after `timeout_s` seconds
   std::vector<std::string> ask(std::string_view request, std::size_t lines, double timeout_s);
 
-  /// Throws Failure E551. The report says `what` the command did wrong. It shows the command, its
-  /// last output on standard error, and a shell line to try the command by hand.
+  /// Throws Failure E551. `what` is the phrase of the report about what the command did wrong. The
+  /// report also contains the command, its last output on standard error, and a shell line to try
+  /// the command by hand.
   [[noreturn]] void fail(const std::string& what) const;
 
 private:

@@ -22,8 +22,8 @@ constexpr std::size_t kShownBytes = 200;
 
 /// Sends rows to a command, which answers with their rewards. The command runs until this object is
 /// destroyed. If it fails, it is started again, and gets the rows of the failed request one by one.
-/// A row with which it fails again gets the reward NaN. The method score() throws Failure E551 if
-/// the command answers no row of its first request. It also does so if the command fails with
+/// If the command fails again with a row, this row gets the reward NaN. The method score() throws
+/// Failure E551 in two cases: the command answers no row of its first request, or it fails with
 /// kMostFailures consecutive rows that are sent alone.
 class CommandReward final : public Reward {
 public:
@@ -69,8 +69,8 @@ private:
     }
   }
 
-  /// Returns the reward of a single row; NaN if the command fails again. Throws the failure if it
-  /// is the last of kMostFailures consecutive ones.
+  /// Returns the reward of a single row; NaN if the command fails again. Throws the failure if
+  /// the command has failed with kMostFailures single rows in succession.
   double answer_alone(std::span<const RewardRow> row) {
     try {
       return ask(row).front();

@@ -7,8 +7,8 @@
 namespace mgpu::rewards {
 namespace {
 
-/// The reward is 1 for a completion of reward.length characters. The reward falls linearly to 0 for
-/// an empty completion, and for a completion of twice reward.length. Longer completions get 0.
+/// The reward is 1 for a completion of reward.length characters. It falls linearly to 0 toward the
+/// lengths 0 and 2 * reward.length. Longer completions get 0.
 class LengthReward final : public Reward {
 public:
   explicit LengthReward(std::int64_t length) : length_(static_cast<double>(length)) {}

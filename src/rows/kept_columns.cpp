@@ -40,7 +40,7 @@ Names columns_of(const input::RowFile& file, const input::RowOptions& options) {
   return names;
 }
 
-/// Returns why output.keep_columns cannot have the name names[index]; nullptr if it can.
+/// Returns why output.keep_columns cannot contain the name names[index]; nullptr if it can.
 const char* why_bad(const Names& names, std::size_t index) {
   const std::string& name = names[index];
   if (name.empty()) return "a name is empty";

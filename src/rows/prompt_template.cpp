@@ -43,7 +43,7 @@ const std::vector<std::string>& values_of(const LabelNames& labels) {
   return labels.values.empty() ? labels.names : labels.values;
 }
 
-/// Lists values for a message: `"0" (hate), "1" (offensive)`.
+/// Lists the allowed values with their labels, for a message: `"0" (hate), "1" (offensive)`.
 std::string choices_text(const LabelNames& labels) {
   constexpr std::size_t kMost = 12;
   const std::vector<std::string>& values = values_of(labels);

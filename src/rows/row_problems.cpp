@@ -14,7 +14,7 @@ std::string problem_of(const std::function<void()>& work) {
   } catch (const Failure& failure) {
     const ErrorReport& report = failure.report();
     if (report.code != "E543" && report.code != "E545") throw;
-    // The first line of E545 holds the template's reason, after two spaces.
+    // In E545, the first line is the chat template's reason, after two spaces.
     const bool has_reason = report.code == "E545" && !report.lines.empty();
     return has_reason ? report.sentence + ": " + report.lines.front().substr(2) : report.sentence;
   }

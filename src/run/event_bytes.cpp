@@ -6,8 +6,8 @@
 
 // A message starts with one byte, the index of the message's alternative in the variant Shown. For
 // an event, Event::word follows, then for each field its name, the index of its alternative in
-// Event::Value as one byte, and its value. For a point, its members follow in order. A text is
-// stored as its length in 8 bytes, then its bytes.
+// Event::Value as one byte, and its value. For a ScalarPoint, its members follow in order. A text
+// is stored as its length in 8 bytes, then its bytes.
 namespace mgpu::run {
 namespace {
 

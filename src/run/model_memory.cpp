@@ -35,7 +35,7 @@ std::string command_with(const RunContext& run, const std::string& arguments) {
          store::shell_word(config.string()) + " " + arguments;
 }
 
-/// The memory that the ranks of a group have for one item, and what fits into it.
+/// The room that every rank of a group has.
 struct Headroom {
   std::int64_t bytes = 0;  // smallest result of bytes_without_model() among the ranks
   std::int64_t paths = 0;  // smallest result of paths_with_room() among the ranks; 0 without trees
@@ -160,7 +160,7 @@ Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::Mode
   const cluster::Group& ranks = run.topology.model_group();
   std::string mine;
   Headroom headroom;
-  cluster::run_together(ranks, [&] {  // this may fail on one rank, as memory is short
+  cluster::run_together(ranks, [&] {  // may fail on one rank, because memory is short
     mine = "  rank " + std::to_string(run.topology.world().rank()) + ": " +
            headroom_text(run, group, demand);
     headroom = {bytes_without_model(run, group, demand), paths_with_room(run, group, demand)};
@@ -191,7 +191,7 @@ void run_within_memory(const RunContext& run, const ModelKeys& keys, const lm::M
     const std::int64_t batch = work.batch_size();
     if (batch == 1) throw no_headroom(run, keys, group, demand, names);
     {
-      // The file run.h5 shows how often this phase of the clock began.
+      // The clock counts this phase, so run.h5 shows how often the batch was halved.
       const auto halving = run.clock.enter("batch halved for memory");
       work.set_batch_size(batch / 2);
     }

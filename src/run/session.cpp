@@ -39,8 +39,8 @@ report::Note note_of(const Event& event) {
                                           : " has failed with " + text_field(event, "code"))};
 }
 
-/// Returns the event that a failed session shows. It has the failure_text(), the code, and the help
-/// text of `report`.
+/// Returns the event that a failed session shows. The event contains the failure_text(), the code,
+/// and the help text of `report`.
 Event failure_event(const ErrorReport& report) {
   Event event{"error", {{"text", failure_text(report)}, {"code", report.code}}};
   if (!report.help.empty()) event.fields.emplace_back("help", report.help);
@@ -147,8 +147,9 @@ void SessionHost::ended(ExitCode exit) {
   if (badness_of(exit) > badness_of(worst_)) worst_ = exit;
 }
 
-/// Shows a note that says how often weights of model folders were dropped from the memory of nodes,
-/// because memory was short. Shows no note if none were dropped. Collective over the run's ranks.
+/// Shows a note with the number of times that a node dropped the weights of a model folder from its
+/// memory, because memory was short. Shows no note if this number is 0. Collective over the run's
+/// ranks.
 void SessionHost::log_dropped_weights() {
   const bool is_first_of_node = run_.topology.node().rank() == 0;
   const auto dropped = run_.topology.world().all_reduce(

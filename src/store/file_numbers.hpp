@@ -7,9 +7,9 @@
 
 namespace mgpu::store {
 
-/// Returns the numbers in the name of a file. Each # in `form` stands for a number of 4 to 9
-/// digits: with attempt_#.rank_#, attempt_0001.rank_0002 gives 1 and 2. Returns nullopt for names
-/// of another form.
+/// Returns the numbers in the file name `name`. Each # in `form` stands for a number of 4 to 9
+/// digits. For form attempt_#.rank_# and name attempt_0001.rank_0002, returns 1 and 2. Returns
+/// nullopt for names of another form.
 std::optional<std::vector<std::uint32_t>> numbers_in(std::string_view name, std::string_view form);
 
 }  // namespace mgpu::store

@@ -6,7 +6,7 @@
 // Only tests that emulate a GPU call these functions with CPU tensors. On the CPU, libtorch has no
 // product of 16-bit matrices with a float32 result, so the functions convert the factors to
 // float32. A product of two 16-bit numbers is exact in float32, so only the order of the sums
-// differs.
+// differs from a GPU.
 namespace mgpu::tensor {
 
 at::Tensor wide_product(const at::Tensor& x, const at::Tensor& w) {

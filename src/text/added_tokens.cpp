@@ -101,9 +101,9 @@ void AddedTokens::cut(std::string_view text, bool normalized, std::vector<Part>&
   if (covered < text.size()) parts.push_back({covered, text.size(), kNoToken});
 }
 
-/// Returns the part of the text that a found token covers, including white space for `lstrip` and
-/// `rstrip`. The part does not begin before `covered`. Returns no value if `single_word` forbids
-/// the match.
+/// Returns the part of the text that the match `found` covers, including white space for `lstrip`
+/// and `rstrip`. White space before offset `covered`, the end of the previous match, is not
+/// included. Returns nullopt if `single_word` forbids the match.
 std::optional<AddedTokens::Part> AddedTokens::place(std::string_view text,
                                                     const TextFinder::Found& found,
                                                     std::size_t covered) const {

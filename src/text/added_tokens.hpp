@@ -70,8 +70,8 @@ public:
     TokenId id;
   };
 
-  /// Adds tokens, except those without content. A token whose content is in the vocabulary has the
-  /// same id as there. The id of each other token is the larger of two numbers: the number of
+  /// Adds tokens, except those without content. A token whose content is in the vocabulary has its
+  /// id from the vocabulary. The id of each other token is the larger of two numbers: the number of
   /// tokens in the vocabulary, and the largest id of an earlier added token plus one. Tokens with
   /// the same content share an id. The shared token has the flags of the last of these tokens, but
   /// it is special if at least one of these tokens is special.

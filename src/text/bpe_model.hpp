@@ -70,7 +70,7 @@ private:
   std::array<TokenId, 0x80> ascii_;  // tokens of the ASCII characters; kNoToken: none
   std::array<TokenId, 256> bytes_;   // tokens <0x00> to <0xFF>; kNoToken: none
   TokenId unknown_ = kNoToken;
-  bool unknown_missing_ = false;  // true: the unknown token is named, but not in the vocabulary
+  bool unknown_missing_ = false;  // true: `unk_token` is given, but not in the vocabulary
   bool byte_fallback_, fuse_unknown_, ignore_merges_;
 };
 

@@ -56,8 +56,8 @@ jinja::value messages_value(const std::vector<ChatMessage>& messages) {
   return list;
 }
 
-/// Returns the last part of the message of `error`, which is the reason. In the message, the
-/// interpreter first names the nodes that it was executing.
+/// Returns the reason, which is the last part of the message of `error`. Before the reason, the
+/// interpreter names the nodes that it was executing.
 std::string reason_of(const std::exception& error) {
   constexpr std::string_view kMark = "Error: ";
   const std::string text = error.what();

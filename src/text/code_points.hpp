@@ -13,8 +13,8 @@ struct CodeRange {
   char32_t first, last;
 };
 
-/// Characters that have a lower case: `first`, `first + step`, and so on, up to `last`. The code
-/// point of the lower case is that of the character plus `shift`, which may be negative.
+/// Characters that have a lower case: `first`, `first + step`, and so on, up to `last`. The lower
+/// case of a character is the character plus `shift`, which may be negative.
 struct LowerRun {
   char32_t first, last;
   std::int32_t step, shift;
@@ -28,7 +28,7 @@ struct LowerSpecial {
 /// A character class of regular expressions, such as \p{L}, as the tokenizers library defines it.
 struct RegexClass {
   std::string_view name;
-  bool complete;             // true: `members` has all members; false: those that PCRE2 lacks
+  bool complete;             // true: `members` is the whole class; false: what PCRE2 lacks
   std::uint32_t count;       // number of all members of the class, which a test checks
   std::string_view members;  // as in a bracket expression [...] of a regular expression
 };

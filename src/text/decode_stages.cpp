@@ -172,7 +172,7 @@ public:
   }
 
 private:
-  /// Emits the character `count` times. Returns 0, the number of held characters that remain.
+  /// Emits `content_` `count` times. Returns 0, the number of held characters that remain.
   std::size_t flush(std::size_t count, const Emit& emit) const {
     for (std::size_t i = 0; i < count; ++i)
       emit(content_);

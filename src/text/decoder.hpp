@@ -38,7 +38,7 @@ public:
 private:
   using MakeStage = std::function<std::unique_ptr<DecodeStage>()>;
 
-  /// Adds the stages that a node of tokenizer.json describes. `joined` says whether an earlier node
+  /// Adds the stages that a node of tokenizer.json describes. `joined`: whether an earlier node
   /// joins all tokens into one token. The function sets `joined` to true if this node joins them.
   void read(const JsonNode& node, bool& joined);
 

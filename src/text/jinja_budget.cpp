@@ -33,7 +33,7 @@ void for_each_item(const jinja::value& value, const Visit& visit) {
   }
 }
 
-/// Has the lowest stack address of this thread that the calls of a template may reach.
+/// The lowest stack address of this thread that the calls of a template may reach.
 struct Stack {
   Stack() {
     pthread_attr_t attributes;

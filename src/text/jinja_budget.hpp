@@ -17,10 +17,10 @@ namespace mgpu::text {
 void check_nesting(const std::vector<jinja::token>& tokens);
 
 /// The limits of one rendering of a chat template. Templates come with downloaded models, and a
-/// template may loop forever, call itself, or double a text again and again. A budget has steps,
-/// which measure time, and bytes. The nodes of jinja_nodes.hpp take from the budget of their
-/// thread. All functions that take from the budget or check a size throw std::runtime_error when a
-/// limit is reached.
+/// template may loop forever, call itself, or double a text again and again. A budget consists of a
+/// number of steps, which measure time, and a number of bytes. The nodes of jinja_nodes.hpp take
+/// steps and bytes from the budget of their thread. All functions that take from the budget or
+/// check a size throw std::runtime_error when a limit is reached.
 class RenderBudget {
 public:
   static constexpr std::size_t kBytes = std::size_t{256} << 20;  // bytes of all texts that are read
@@ -42,8 +42,8 @@ public:
   /// Returns the budget of this thread. Errors: std::logic_error if the thread has no budget.
   static RenderBudget& of_thread();
 
-  /// Returns whether a limit was reached. The type of the exception does not show this, because the
-  /// interpreter throws an exception of another type instead.
+  /// Returns whether a limit was reached. The type of a caught exception does not show this,
+  /// because the interpreter replaces exceptions by its own.
   bool is_spent() const { return is_spent_; }
   void set_spent() { is_spent_ = true; }
 
@@ -89,7 +89,7 @@ public:
   /// refuse a namespace inside another one, so that no value contains itself.
   void add_namespace(const jinja::value& value);
   bool is_namespace(const jinja::value& value) const;
-  /// Returns whether `value` is a namespace, or has one inside it at any depth.
+  /// Returns whether `value` is a namespace, or contains one at any depth.
   bool holds_namespace(const jinja::value& value) const;
 
 private:

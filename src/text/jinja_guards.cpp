@@ -13,7 +13,8 @@ using jinja::statement_ptr;
 using jinja::statements;
 
 /// Walks the syntax tree of a template, and wraps its nodes in the nodes of jinja_nodes.hpp. The
-/// wrapping nodes take steps from the RenderBudget, and behave as in Python's Jinja or throw.
+/// wrapping nodes take steps from the RenderBudget (the limits of a rendering), and behave as in
+/// Python's Jinja or throw.
 class Walk {
 public:
   /// Visits the statements of a body, such as the body of a loop. Wraps expressions whose values

@@ -14,9 +14,9 @@ struct CalledName {
 };
 
 // Each function except counted() takes `node`, a node of a template's syntax tree, and returns a
-// new node that replaces `node` and owns it. The new node takes steps or bytes from the
-// RenderBudget when it is executed. It behaves like `node` in Python's Jinja, or throws an
-// exception with the reason. "Wraps X" means that `node` must be an X.
+// new node that replaces `node` and owns it. When the new node is executed, it takes steps (units
+// of time) or bytes from the RenderBudget, the limits of a rendering. It behaves like `node` in
+// Python's Jinja, or throws an exception with the reason. "Wraps X" means that `node` must be an X.
 
 /// Wraps a statement that is not supported. The new node always throws.
 jinja::statement_ptr refused(jinja::statement_ptr node);
@@ -25,13 +25,13 @@ jinja::statement_ptr refused(jinja::statement_ptr node);
 /// Python prints differently.
 jinja::statement_ptr printed(jinja::statement_ptr node);
 
-/// Wraps the object in object.member or object['member']. `is_called` says whether the template
-/// calls the member, and `has_arguments` whether this call has arguments.
+/// Wraps the object in object.member or object['member']. `is_called`: whether the template calls
+/// the member. `has_arguments`: whether this call has arguments.
 jinja::statement_ptr object_of(jinja::statement_ptr node, std::string member, bool is_called,
                                bool has_arguments);
 
 /// Wraps the object x in x[...], to refuse an undefined object and unsupported parts of texts.
-/// `is_slice` says whether the index is a slice.
+/// `is_slice`: whether the index is a slice.
 jinja::statement_ptr indexed(jinja::statement_ptr node, bool is_slice);
 
 /// Wraps a bound or the step of a slice, to refuse numbers with which sums could overflow.

@@ -11,9 +11,9 @@
 #include "jinja_nodes.hpp"
 #include "jinja_values.hpp"
 
-// This file has the nodes for operations of templates: filters, tests, binary operators and calls.
-// Each node executes its operands, checks their values, and then lets the interpreter apply the
-// operation to these values. Only `~` and `+` of texts are computed here.
+// This file contains the nodes for operations of templates: filters, tests, binary operators and
+// calls. Each node executes its operands, checks their values, and then lets the interpreter apply
+// the operation to these values. Only `~` and `+` of texts are computed here.
 namespace mgpu::text {
 namespace {
 

@@ -6,9 +6,9 @@
 
 namespace mgpu::text {
 
-/// Says which pieces of a text get MetaspaceOptions::replacement at their start. A piece that
-/// already begins with this character or with a space does not get it. `first` means only the piece
-/// at the start of the input.
+/// Which pieces of a text get MetaspaceOptions::replacement at their start. A piece that already
+/// begins with this character or with a space does not get it. `first` means only the piece at the
+/// start of the input.
 enum class PrependScheme { always, first, never };
 
 /// The options that the pre-tokenizer and the decoder named Metaspace share.

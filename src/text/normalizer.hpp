@@ -22,7 +22,7 @@ public:
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
 
 /// Makes the normalizer for a Unicode normalization form: NFC, NFD, NFKC or NFKD. Returns nullptr
-/// for another name. The normalizer uses ICU, but leaves characters that Unicode 9 lacks unchanged.
+/// for another name. The normalizer uses ICU, but does not change characters that Unicode 9 lacks.
 std::unique_ptr<Normalizer> make_unicode_normalizer(std::string_view form);
 
 }  // namespace mgpu::text

@@ -25,7 +25,7 @@ public:
 std::unique_ptr<Pattern> regex_pattern(std::string_view expression);
 /// Makes a pattern that matches a fixed text.
 std::unique_ptr<Pattern> literal_pattern(std::string_view literal);
-/// Makes a pattern that matches each single character for which `fits` holds.
+/// Makes a pattern that matches each single character for which `fits` returns true.
 std::unique_ptr<Pattern> character_pattern(bool (*fits)(char32_t));
 
 /// Makes the pattern of a node {"Regex": ...} or {"String": ...}. Errors: E541 (malformed), E542
@@ -48,8 +48,8 @@ enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_
 /// Returns the SplitBehavior that a node names. Errors: E541 (malformed), E542 (not supported)
 SplitBehavior make_behavior(const JsonNode& node);
 
-/// Joins and drops sections as `behavior` says. The sections that remain, without empty ones, are
-/// the pieces of the text.
+/// Joins and drops sections according to `behavior`. The sections that remain, without empty ones,
+/// are the pieces of the text.
 void apply_behavior(SplitBehavior behavior, std::vector<Section>& sections);
 
 }  // namespace mgpu::text

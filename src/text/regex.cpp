@@ -41,8 +41,8 @@ std::string message(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-/// Checks that PCRE2 has Unicode 14, 15 or 16. regex_classes.hpp has the characters of Unicode 16
-/// that older versions lack.
+/// Checks that PCRE2 has Unicode 14, 15 or 16. The file regex_classes.hpp contains the characters
+/// of Unicode 16 that Unicode 14 lacks.
 void check_unicode_version() {
   std::array<char, 64> version{};
   pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version.data());

@@ -18,7 +18,7 @@ AddedToken special_token(std::string_view text) {
 }
 
 /// Reads a token with its flags from an object, as AddedToken(**node) does in Python. If `special`
-/// is true, the token is special, whatever the object says.
+/// is true, the token is special even if the object's member `special` is false.
 AddedToken flagged_token(const JsonNode& node, bool special) {
   AddedToken token;
   token.content = node.at("content").text();
@@ -34,7 +34,7 @@ AddedToken flagged_token(const JsonNode& node, bool special) {
 /// - A text is a special token.
 /// - An object of special_tokens_map.json (`is_map`) is a special token with flags.
 /// - An object of another file must have the member `__type` with the value AddedToken. Its token
-///   is special if `special` is true, or if the object says so.
+///   is special if the argument or the object's member `special` is true.
 AddedToken named_token(const JsonNode& node, bool is_map, bool special = true) {
   if (node.is_text()) return special_token(node.text());
   if (is_map) return flagged_token(node, true);

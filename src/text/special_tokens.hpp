@@ -23,9 +23,9 @@ class SpecialTokens {
 public:
   /// Reads the tokens from the files of a folder. For a role (bos_token, ...) that no file has,
   /// takes the default token of the class `kind`. Other tokens that the files name without a role
-  /// and without an id are called extra tokens. `pieces` has the control tokens and user-defined
-  /// symbols of a tokenizer.model, and is nullptr for a folder with tokenizer.json. The tokens in
-  /// `pieces` become the extra tokens if the JSON files name no extra tokens.
+  /// and without an id are called extra tokens. `pieces`: the control tokens and user-defined
+  /// symbols of a tokenizer.model; nullptr for a folder with tokenizer.json. The tokens in `pieces`
+  /// become the extra tokens if the JSON files name no extra tokens.
   /// Errors: E541 (malformed)
   SpecialTokens(const TextDocuments& documents, TokenizerClass kind,
                 const std::vector<AddedToken>* pieces = nullptr);

@@ -38,7 +38,8 @@ std::string own_parts(TokenizerClass kind, const JsonNode& settings, std::string
 /// the class has no default token for the role.
 std::string_view standard_token(TokenizerClass kind, std::string_view role);
 
-/// Returns the roles that a tokenizer class has beyond the standard ones, such as prefix_token.
+/// Returns the roles that a tokenizer class has in addition to the standard roles, such as
+/// prefix_token.
 std::span<const std::string_view> own_roles(TokenizerClass kind);
 
 /// Returns whether a class can read a tokenizer.model, which is used if tokenizer.json is missing.

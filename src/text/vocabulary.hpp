@@ -18,8 +18,8 @@ constexpr TokenId kMaxTokenId = (1 << 24) - 1;
 /// Maps token texts to ids and back. Ids may have gaps.
 class Vocabulary {
 public:
-  /// Reads a JSON object that maps texts to ids. Errors: E541 if the object is malformed, or has an
-  /// id or text twice.
+  /// Reads a JSON object that maps texts to ids. Errors: E541 if the object is malformed, or
+  /// contains an id or text twice.
   explicit Vocabulary(const JsonNode& node);
 
   /// Returns the id of a token; kNoToken if there is no such token.

@@ -17,8 +17,8 @@ struct PastCall {
   cluster::CallFields fields{};
 };
 
-/// The calls of a rank in one group, from the entry of the group in the rank's CallLog. `fields`
-/// and `peer` describe the current or most recent call.
+/// The calls of a rank in one group, as the rank's CallLog records them. `fields` and `peer`
+/// describe the current or most recent call.
 struct GroupState {
   std::uint64_t group = 0;   // id of the group
   std::uint64_t number = 0;  // number of the group's collectives that the rank has entered
@@ -31,7 +31,7 @@ struct GroupState {
 struct RankState {
   bool is_here = true;  // false: the rank has ended normally, or has not started yet
   bool is_stopped = false;
-  bool is_silent = false;  // true: silent_s exceeds the limit, see Watcher::scene()
+  bool is_silent = false;  // true: silent_s exceeds the rank's time limit, see Watcher::scene()
   double silent_s = 0.0;
   std::vector<GroupState> groups{};
   std::vector<PastCall> past{};

@@ -34,7 +34,7 @@ void keep_unmapped(const fs::path& process, std::vector<fs::path>& files) {
 }
 
 /// Returns the entries of a folder that can be read. The range-based loop over a directory_iterator
-/// would throw if reading fails later.
+/// would throw if reading an entry fails.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;

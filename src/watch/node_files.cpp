@@ -28,7 +28,8 @@ void put(std::string& bytes, const T& value) {
 
 NodeFiles::NodeFiles(Layout layout)
     : layout_(std::move(layout)), last_read_(layout_.ranks_of.size()) {
-  std::error_code ignored;  // without the folder, publish() fails too, and the other nodes notice
+  std::error_code ignored;  // without the folder, publish() fails, and the other nodes report this
+                            // node as lost
   fs::create_directories(layout_.directory, ignored);
 }
 

@@ -49,7 +49,7 @@ private:
 
   Layout layout_;
   std::uint64_t published_ = 0;
-  std::vector<std::uint64_t> last_read_;  // number in each node's file at the last read()
+  std::vector<std::uint64_t> last_read_;  // Header::number in each node's file at the last read()
 };
 
 }  // namespace mgpu::watch

@@ -71,12 +71,12 @@ std::string_view name_of(char state) {
 
 std::optional<ProcessInfo> process_info(int pid) {
   const std::string text = read_proc(folder_of(pid) + "stat");
-  const std::size_t name_end = text.rfind(')');  // the name itself may contain blanks and brackets
+  const std::size_t name_end = text.rfind(')');  // the process name may contain blanks and brackets
   if (name_end == std::string::npos || name_end + 2 >= text.size()) return std::nullopt;
   const std::string_view rest = std::string_view(text).substr(name_end + 2);
   ProcessInfo info;
   info.state = rest.front();
-  constexpr int kStartTime = 22 - 3;  // the state is field 3
+  constexpr int kStartTime = 22 - 3;  // starttime is field 22; `rest` begins with field 3
   const std::string_view ticks = word(rest, kStartTime);
   std::from_chars(ticks.data(), ticks.data() + ticks.size(), info.start_time);
   return info;

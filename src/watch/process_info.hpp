@@ -9,8 +9,8 @@ namespace mgpu::watch {
 /// The state of a process, from the kernel.
 struct ProcessInfo {
   char state = '?';              // R S D T t Z X, as in proc(5)
-  std::uint64_t start_time = 0;  // clock ticks after boot: distinguishes a new process with the
-                                 // same pid
+  std::uint64_t start_time = 0;  // clock ticks after boot; differs if a new process has the same
+                                 // pid
 
   bool is_gone() const { return state == 'Z' || state == 'X'; }
 };

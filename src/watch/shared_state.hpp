@@ -21,8 +21,10 @@ struct Slot {
   std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessInfo
   std::atomic<std::uint64_t> beats{0};       // number of checks by the rank's watchdog thread
   std::atomic<bool> has_reported{false};     // the rank has written its crash file
-  std::atomic<char> process_state{'?'};      // ProcessInfo::state at the leader's last check
-  SafeText<96> kernel;                       // kernel_words() of the rank, if it makes no progress
+  std::atomic<char> process_state{'?'};      // ProcessInfo::state at the last check by the node's
+                                             // leader (see Watcher)
+  SafeText<96> kernel;                       // kernel_words() of the rank's process while the rank
+                                             // makes no progress
   Activity activity;
   cluster::CallLog calls;
 };

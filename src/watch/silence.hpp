@@ -13,8 +13,9 @@ namespace mgpu::watch {
 /// Measures two times for each rank: the time since its last sign of progress, and the time since
 /// the last heartbeat of its watchdog thread.
 ///
-/// The clock of these times advances only in update(), by at most twice `between_checks` per call.
-/// So if this process is suspended or its core is overloaded, other ranks do not seem silent.
+/// Both times are measured on a clock that advances only in update(), by at most twice
+/// `between_checks` per call. So if this process is suspended or its core is overloaded, other
+/// ranks do not seem silent.
 class Silence {
 public:
   using Clock = std::chrono::steady_clock;

@@ -119,7 +119,7 @@ void Watchdog::Watcher::start() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits the mask
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits the mask
   thread_ = std::thread([this] { run(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

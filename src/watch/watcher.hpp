@@ -83,7 +83,7 @@ private:
   std::vector<double> contact_s_;   // for each node, time of the last contact, on silence_'s clock
   double published_s_ = 0.0;        // time of this node's last publish(), on silence_'s clock
   std::vector<int> visible_;        // ranks of this node whose process this process can see
-  std::vector<FdHandle> handles_;   // own the file descriptors in wakeups_
+  std::vector<FdHandle> handles_;   // owners of the file descriptors in wakeups_
   std::vector<pollfd> wakeups_;     // the first one tells thread_ to end; each other one
                                     // signals the death of another rank of this node
   int main_thread_;

@@ -13,8 +13,9 @@ namespace {
 // If the leader of a node gives no heartbeat for this long, the next living rank of the node
 // becomes the leader.
 constexpr double kBeatLostS = 1.5;
-// Interval between two publications to other nodes. The shorter interval kPublishUrgentlyS applies
-// while a rank of this node has been silent for more than half of limit_s.
+// Interval between two writes of this node's file for other nodes (NodeFiles). The shorter interval
+// kPublishUrgentlyS applies while a rank of this node has been silent for more than half of
+// limit_s.
 constexpr double kPublishEveryS = 1.0;
 constexpr double kPublishUrgentlyS = 0.4;
 // While a node has been without contact for longer than this, no rank counts as hung, because the
@@ -88,8 +89,9 @@ void Watchdog::Watcher::exchange_with_nodes() {
   read_nodes();
 }
 
-/// Reads the other nodes' files. If a file contains a published verdict, copies the verdict to the
-/// shared state of this node. Then calls publish_reports(), which ends the process.
+/// Reads the other nodes' files. If a file contains a published verdict (the report of an error),
+/// copies the verdict to the shared state of this node. Then calls publish_reports(), which ends
+/// the process.
 void Watchdog::Watcher::read_nodes() {
   for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
     if (std::cmp_equal(node, node_)) continue;

@@ -78,8 +78,9 @@ std::string stack_in(const fs::path& crash_file) {
 }  // namespace
 
 void Watchdog::Watcher::report_death(int rank) {
-  // A death note blames the rows that the rank worked on. In these cases, the rows are probably not
-  // the cause of the death, and no note is written:
+  // A death note is a file that names the rank that died first. Then the rows of this rank count as
+  // the cause of its death. In these cases, the rows are probably not the cause, and no note is
+  // written:
   // - this rank has received a stop signal, which a launcher sends before it kills the ranks
   // - several ranks of this node are dead
   const auto is_dead = [&](int other) {
@@ -91,9 +92,9 @@ void Watchdog::Watcher::report_death(int rank) {
 }
 
 void Watchdog::Watcher::report_hang(const Culprit& culprit) {
-  // A death note blames the rows that the rank worked on. So the note is written only if the rank
-  // hangs outside of communication calls. No note is written if the process is suspended (SIGSTOP),
-  // or if the rank may be waiting for other ranks.
+  // With a death note, the rows that the rank worked on count as the cause of the hang. So the note
+  // is written only if the rank hangs outside of communication calls. No note is written if the
+  // process is suspended (SIGSTOP), or if the rank may be waiting for other ranks.
   if (culprit.sign == Sign::outside) write_death_note(culprit.rank, "watchdog", "hang");
   Scene scene = this->scene();
   const Slot& slot = slot_of(culprit.rank);
@@ -132,9 +133,9 @@ void Watchdog::Watcher::follow_verdict() {
   leave();
 }
 
-/// Writes the crash file of this rank and waits for the crash files of the node's other ranks.
-/// Then publishes the verdict in this node's file (NodeFiles), and ends the process. The node that
-/// gave the verdict waits in wait_for_nodes() until the file shows the verdict.
+/// Writes the crash file of this rank and waits for the crash files of the node's other ranks. Then
+/// publishes the verdict in this node's file (NodeFiles), and ends the process. The node that found
+/// the error waits in wait_for_nodes() until this file contains the verdict.
 void Watchdog::Watcher::publish_reports() {
   write_crash_file();
   wait_for_local_reports();

@@ -12,8 +12,8 @@
 // Shapes in this header: B = rows, L = tokens of a window, F = features of a transition.
 namespace mgpu::ad {
 
-/// Holds the tokens of B windows of TokenKind::step in host memory, and copies them to the model's
-/// device.
+/// Holds the tokens of B windows (parts of learning histories) in host memory, and copies them to
+/// the model's device. With TokenKind::step, a window has one token per step.
 class StepBuffers {
 public:
   StepBuffers(std::int64_t rows, std::int64_t tokens);
@@ -29,7 +29,9 @@ private:
   at::Tensor fields_;  // [7, B, L] int32: the fields of StepTokens, then targets
 };
 
-/// Holds the tokens of B windows of TokenKind::transition in host memory.
+/// Holds the tokens of B windows (parts of learning histories) in host memory. With
+/// TokenKind::transition, a window has one token per past transition, and one for the current
+/// state.
 class TransitionBuffers {
 public:
   TransitionBuffers(std::int64_t rows, std::int64_t tokens, std::int64_t features);

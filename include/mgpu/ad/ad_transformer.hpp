@@ -104,7 +104,7 @@ public:
   ///
   /// Up to rounding, the logits equal those of forward() over all steps since the row was
   /// restarted. A row with count 0 does not change, and its logits are undefined. `tokens` has at
-  /// least as many steps as the largest count. Further steps of a row are padding.
+  /// least as many steps as the largest count. Steps of row b from index counts[b] on are padding.
   ///
   /// Errors: ShapeError when the model does not have TokenKind::step, when the shapes of `tokens`
   ///         or `counts` are wrong, or when a row would exceed n_transit steps. A ShapeError leaves

@@ -29,7 +29,7 @@ public:
   std::int64_t length(std::int64_t row) const { return lengths_[static_cast<std::size_t>(row)]; }
   const std::vector<std::int64_t>& lengths() const { return lengths_; }
 
-  /// Empties a row of the cache, so that a new window can start.
+  /// Empties a row of the cache, so that a new sequence can start.
   void restart(std::int64_t row) { lengths_[static_cast<std::size_t>(row)] = 0; }
   void restart_all();
 

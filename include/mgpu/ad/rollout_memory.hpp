@@ -47,9 +47,9 @@ public:
   bool continues() const { return continues_; }
 
   /// Writes the num_past() past steps and the current state to row `row` of a batch, whose windows
-  /// have WindowRules::tokens tokens. In a TransitionBatch the steps are tokens, the state is
-  /// `query`, and the tokens after the steps become 0. In a StepBatch the state is a token, too,
-  /// and elements after it do not change. The targets do not change.
+  /// have WindowRules::tokens tokens. In a StepBatch, each past step and the current state become a
+  /// token; later elements do not change. In a TransitionBatch, each past step becomes a token,
+  /// later tokens become 0, and the current state is written to `query`. The targets do not change.
   /// Errors: Error when `out` is for the other token kind, or no episode is in progress.
   void write(const StepBatch& out, std::size_t row) const;
   void write(const TransitionBatch& out, std::size_t row) const;

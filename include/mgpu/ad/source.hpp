@@ -31,7 +31,7 @@ public:
   /// Plays all episodes of history `id` on task `out.task`, and writes the steps to `out`. The
   /// steps depend only on the options, the id and the task, not on the rank. Each id has a random
   /// stream, and step t uses draw t of this stream.
-  /// Errors: Error when `out` does not hold whole episodes.
+  /// Errors: Error when `out` does not consist of whole episodes.
   virtual void play(std::uint64_t id, HistorySlot out) const = 0;
 
 protected:

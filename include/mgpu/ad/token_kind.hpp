@@ -4,7 +4,8 @@
 
 namespace mgpu::ad {
 
-/// Selects how a history becomes tokens.
+/// Selects how a learning history becomes tokens. A window is the part of a history that the model
+/// sees at a time.
 enum class TokenKind : std::uint8_t {
   /// One token per step. The model predicts the step's action at this token. A window begins where
   /// an episode begins.

@@ -24,8 +24,8 @@ struct WindowRules {
 };
 
 /// Returns the rules for windows of at most `n_transit` tokens. A window is never longer than a
-/// history, because the model would get no training data for the later positions. With
-/// TokenKind::step, the window's length is rounded down to whole episodes.
+/// history, because window positions beyond the length of a history would get no training data.
+/// With TokenKind::step, the window's length is rounded down to whole episodes.
 /// Errors: Failure E131 (exit 78) when a window is too short to learn from. TokenKind::step needs
 ///         two episodes, because an agent that sees only one episode cannot improve from one
 ///         episode to the next. TokenKind::transition needs two tokens: one transition and the

@@ -30,8 +30,8 @@ std::optional<ExitCode> print_info(const Options& options, const KeyTable& table
 /// - a name that is accepted without effect (KeyTable::accept())
 /// - the name of a setting in another program (KeyTable::find_foreign())
 ///
-/// Errors: ConfigFailure E144 (exit 64) for any other topic. Its help names the nearest key or
-///         error code, if nearest_name() finds one.
+/// Errors: ConfigFailure E144 (exit 64) for any other topic. The help of the failure names the
+///         nearest key or error code, if nearest_name() finds one.
 std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
                     const std::string& topic);
 

@@ -67,9 +67,10 @@ public:
 private:
   const cluster::Group* world_;
   std::unique_ptr<report::EventLog> log_;                 // nullptr on ranks other than 0
-  std::unique_ptr<report::TensorBoardFile> tensorboard_;  // nullptr: other ranks, or switched off
+  std::unique_ptr<report::TensorBoardFile> tensorboard_;  // nullptr on ranks other than 0, or if
+                                                          // log.tensorboard is false
   std::unique_ptr<report::RankLog> rank_log_;             // nullptr if log.rank_files is false
-  std::vector<std::string> warnings_;                     // since the last sync_warnings()
+  std::vector<std::string> warnings_;                     // warnings since the last sync_warnings()
   std::unique_ptr<CrashFile> crash_;
 };
 

@@ -8,8 +8,8 @@
 
 namespace mgpu {
 
-/// The current work of this process, for observers such as the watchdog. It holds no pointers, so
-/// it can live in memory that other processes map; see keep_activity_in().
+/// The current work of this process, for observers such as the watchdog. It contains no pointers,
+/// so it can be placed in memory that other processes map; see keep_activity_in().
 struct Activity {
   std::atomic<std::uint64_t> marks{0};  // changes at each sign of progress
   SafeText<48> phase;                   // current phase of the PhaseClock, such as "forward"

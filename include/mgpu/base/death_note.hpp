@@ -7,9 +7,9 @@
 
 namespace mgpu {
 
-/// Says which rank died first in an attempt (one start of the program), and why. The file
-/// attempts/NNNN.died holds one line "RANK WITNESS CAUSE", written by the first process that
-/// notices a death. Ranks that die as a consequence find the file and leave it unchanged.
+/// The rank that died first in an attempt (one start of the program), and the cause of its death.
+/// The file attempts/NNNN.died contains one line "RANK WITNESS CAUSE", written by the first process
+/// that notices a death. Ranks that die as a consequence find the file and leave it unchanged.
 ///
 /// The witness is the writer: `self` (the handler of a fatal signal), `watchdog` (of a surviving
 /// rank) or `launcher` (launch/supervise.sh). The launcher replaces the cause `unknown` of a
@@ -21,8 +21,8 @@ struct DeathNote {
 };
 
 /// Sets the path of the death note for write_death_note(), and the rank for write_own_death_note().
-/// The next call replaces path and rank. With a path that is empty or longer than 4,095 bytes, no
-/// death note is written.
+/// A later call replaces the path and the rank. With a path that is empty or longer than 4,095
+/// bytes, no death note is written.
 void prepare_death_note(const fs::path& file, int own_rank);
 
 /// Writes the death note unless the file exists. Async-signal-safe; errors are ignored, because the

@@ -13,8 +13,8 @@ struct FailpointAction {
 /// Marks a place where a test can inject a fault. Without MGPU_FAILPOINT, a call costs one branch
 /// on a null pointer.
 ///
-/// The environment variable MGPU_FAILPOINT holds PLACE:N:ACTION[;...]. ACTION happens at the N-th
-/// call of failpoint(PLACE) in a process, counted from 1. It happens on every rank; PLACE@R
+/// The environment variable MGPU_FAILPOINT contains PLACE:N:ACTION[;...]. ACTION happens at the
+/// N-th call of failpoint(PLACE) in a process, counted from 1. It happens on every rank; PLACE@R
 /// restricts it to rank R. ACTION is kill, segv, abort, stop (SIGSTOP), sleep (1 s), spin (an
 /// endless loop), short, or an errno name (ENOSPC EDQUOT EIO EROFS ESTALE EMFILE EINTR ENOMEM).
 /// With short, a write stops half way and reports ENOSPC. MGPU_FAILPOINT_MARK names a file that is

@@ -22,8 +22,8 @@ struct FdTraits {
 using FdHandle = UniqueHandle<FdTraits>;
 
 /// A file for writing. The bytes that were written before sync() survive a crash. The constructor
-/// first passes the failpoint "<what>.create". The functions write(), sync(), reserve() and close()
-/// first pass "<what>.<function>", e.g. "ledger.write" or "checkpoint.sync".
+/// first calls failpoint("<what>.create"). The functions write(), sync(), reserve() and close()
+/// first call failpoint("<what>.<function>"), for example failpoint("ledger.write").
 ///
 /// Errors: Failure E601 (cannot be created, exit 73) or E602 (I/O error or full disk, exit 74)
 ///         with path, errno text, and for a full disk the bytes needed and free. A failed sync

@@ -15,8 +15,8 @@ std::string host_name();
 /// Returns the text after the colon without leading blanks; "" if there is no such line.
 std::string system_value(const fs::path& path, std::string_view name);
 
-/// Returns the absolute form of `path` if it exists, otherwise that of its nearest ancestor that
-/// exists.
+/// Returns the absolute form of `path` if it exists, otherwise the absolute form of its nearest
+/// existing ancestor.
 fs::path existing_folder(const fs::path& path);
 
 /// Returns the free bytes of the file system on which `path` is, or would be created; 0 if unknown.

@@ -31,8 +31,8 @@ public:
   virtual ~ScalarSink() = default;
   virtual void scalar(std::string_view tag, std::int64_t step, double value) = 0;
 
-  /// Called when training resumes at `step`. The call makes the scalars invalid that an earlier
-  /// attempt wrote for `step` and later steps.
+  /// Called when training resumes at `step`. Scalars that an earlier attempt wrote for `step` and
+  /// later steps become invalid.
   virtual void resumed_at(std::int64_t /*step*/) {}
 };
 

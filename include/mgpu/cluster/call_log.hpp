@@ -14,17 +14,19 @@ namespace mgpu::cluster {
 /// root.
 using CallFields = std::array<std::int64_t, 4>;
 
-/// Describes a call in words: "all_reduce of 12 f32, sum". Returns "a call" for invalid numbers.
+/// Describes a call in words: "all_reduce of 12 f32, sum". Returns "a call" if a number in `fields`
+/// is invalid.
 std::string describe(const CallFields& fields);
 
-/// The current and most recent communication calls of one rank, for the watchdog. It holds no
-/// pointers, so it can live in memory that other processes map; see keep_call_log_in().
+/// The current and most recent communication calls of one rank. The watchdog reads them to report
+/// hangs. A CallLog contains no pointers, so it can be placed in memory that other processes map,
+/// see keep_call_log_in().
 struct CallLog {
-  static constexpr std::size_t kGroups = 64;  // most groups that have an entry at the same time;
-                                              // the watchdog does not see calls of further groups
-  static constexpr std::size_t kPast = 64;    // `past` keeps this number of most recent collectives
+  static constexpr std::size_t kGroups = 64;  // largest number of groups that can be logged at the
+                                              // same time; calls of further groups are not logged
+  static constexpr std::size_t kPast = 64;    // number of recent collectives that are stored
 
-  /// The calls of this rank in one group.
+  /// The current or most recent call of this rank in one group.
   struct Entry {
     std::atomic<std::uint64_t> id{0};         // id of the group; 0: unused entry
     std::atomic<std::uint64_t> number{0};     // collectives entered so far
@@ -91,8 +93,8 @@ public:
   /// group's first rank, and distinguishes the groups that one split makes.
   std::uint64_t id_of_child(int first) const noexcept;
 
-  /// Returns the id of a group that only some ranks of this group create; `tag` distinguishes
-  /// groups of the same ranks.
+  /// Returns the id of the new group of the ranks `members` of this group. Only these ranks create
+  /// the new group. `tag` distinguishes groups of the same ranks.
   std::uint64_t id_of_members(std::span<const int> members, int tag) const noexcept;
 
 private:

@@ -15,10 +15,9 @@ struct GpuCard;
 struct ClusterConfig {
   std::optional<std::vector<int>> gpus;  // GPUs to use on each node, as ordinals among the visible
                                          // ones; nullopt: all
-  std::optional<int> world;              // ranks that --plan assumes; --check assumes them
-                                         // if it was started on one rank; nullopt: the ranks
-                                         // that mpirun started or, without mpirun, the sum
-                                         // of group_sizes()
+  std::optional<int> world;              // number of ranks that --plan assumes, and --check if it
+                                         // runs on one rank; nullopt: the number of ranks that
+                                         // mpirun started; without mpirun, the sum of group_sizes()
   const GpuCard* card = nullptr;         // GPU that --plan and --check assume; nullptr: the GPU of
                                          // this machine
   int gpus_per_model = 1;                // ranks that share one copy of the model
@@ -29,7 +28,7 @@ struct ClusterConfig {
   double memory_margin = 0.08;           // share of the memory of a GPU or node that stays free
   std::int64_t clear_cache_every = 0;  // steps between two frees of libtorch's GPU cache; 0: never
   double timeout_s = 300.0;            // longest time that a collective may take
-  std::int64_t bucket_mb = 25;         // MiB of gradients that are reduced at a time
+  std::int64_t bucket_mb = 25;         // MiB of gradients that are summed over ranks at a time
 
   std::vector<int> group_sizes() const {
     return groups.empty() ? std::vector<int>{gpus_per_model} : groups;

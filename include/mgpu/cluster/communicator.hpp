@@ -52,24 +52,25 @@ public:
   virtual void broadcast(BufferView values, int root) = 0;
 
   /// Sends `mine` to rank `peer`, and receives the peer's `mine` into `theirs`. The peer has to
-  /// call exchange() too, with as many bytes.
+  /// call exchange() too, with the same number of bytes.
   /// Errors: ShapeError when `mine` and `theirs` differ in bytes.
   virtual void exchange(BufferView mine, BufferView theirs, int peer) = 0;
 
-  /// Sends `values` to rank `peer`, which must call receive() with as many bytes. Returns when the
-  /// buffer may be overwritten, which can be as late as the peer's call of receive().
+  /// Sends `values` to rank `peer`, which must call receive() with the same number of bytes.
+  /// Returns when the caller may overwrite the buffer. This may be only after the peer has called
+  /// receive().
   virtual void send(BufferView values, int peer) = 0;
   /// Fills `values` with the bytes that rank `peer` sends by send().
   virtual void receive(BufferView values, int peer) = 0;
 
-  /// Makes the next call's work on the device start only after event `produced` has happened (see
-  /// Event in device_work.hpp). The thread that fills the buffer of that call must already have
-  /// recorded the event. Does not block the caller.
-  /// Memory: the event has to live until the next call returns.
+  /// Makes the next transfer wait on the device for event `produced` (see Event in
+  /// device_work.hpp), without blocking the caller. The thread that fills the buffer of this
+  /// transfer must already have recorded the event.
+  /// Memory: the event has to live until the transfer's call returns.
   virtual void wait_for(CUevent_st* produced) { static_cast<void>(produced); }
 
-  /// Makes the pending call and all later ones throw E403 soon, even if no peer joins them. Any
-  /// thread may call it. MPI may write into the buffers of the pending call until the process ends.
+  /// Makes a running call and all later calls throw E403 soon, even if no peer joins them. Any
+  /// thread may call it. MPI may write to the buffers of the running call until the process ends.
   virtual void cancel() noexcept {}
 };
 

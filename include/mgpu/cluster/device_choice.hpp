@@ -33,8 +33,8 @@ struct RankDevices {
   RankPlace place;
   std::vector<std::string> uuids;    // of the visible GPUs, by CUDA ordinal
   std::string why_none;              // why `uuids` is empty; "" if it is not
-  std::string cuda_visible_devices;  // the variable; "" if it is not set
-  std::string nccl_host_id;          // NCCL_HOSTID; "" if it is not set
+  std::string cuda_visible_devices;  // value of CUDA_VISIBLE_DEVICES; "" if not set
+  std::string nccl_host_id;          // value of NCCL_HOSTID; "" if not set
 };
 
 struct DevicePlan {
@@ -59,8 +59,8 @@ struct DevicePlan {
 ///
 /// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range. E202 when
 ///         devices.backend is nccl and ranks would share a GPU without different NCCL_HOSTIDs. E203
-///         when the ranks need GPUs and a rank sees no GPU. E205 when devices.gpus lists more ids
-///         than a node has ranks; also when it lists fewer and devices.backend is not staged.
+///         when the backend is not mpi and a rank sees no GPU. E205 when devices.gpus lists more
+///         ids than a node has ranks; also when it lists fewer and devices.backend is not staged.
 ///         Failure E204 (exit 78) when devices.gpus is an empty list.
 DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig& config);
 

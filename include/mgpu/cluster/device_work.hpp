@@ -10,7 +10,7 @@ struct CUevent_st;
 
 namespace mgpu::cluster {
 
-// This header has streams, events and memory of a device. The same code can use them on the CPU and
+// This header declares streams, events and memory of a device. The same code works on the CPU and
 // with CUDA. On the CPU, work is done when its call returns, streams and events are null, and
 // waiting does nothing. With a CUDA device, each call throws LibraryError on failure, or
 // NotBuiltError in a build without CUDA.
@@ -94,7 +94,7 @@ private:
 void keep_device_memory() noexcept;
 
 /// Returns a view of elements [begin, begin + count) of `view`.
-/// Errors: ShapeError when `view` ends earlier.
+/// Errors: ShapeError when `view` has fewer than begin + count elements.
 BufferView slice(BufferView view, std::size_t begin, std::size_t count);
 
 /// Copies `from` to `into`, in stream order. Each of the two may be in host or device memory.

@@ -42,7 +42,7 @@ private:
   std::unique_ptr<State> state_;
 };
 
-/// Returns the utilization that each rank has measured, on every rank.
+/// Returns on every rank the utilizations that all ranks have measured, ordered by rank.
 /// Ranks:  collective over `world`.
 std::vector<Utilization> gather_utilization(const Group& world, const Utilization& mine);
 

@@ -14,9 +14,9 @@ void check_launch();
 
 /// Initializes MPI; the destructor finalizes it. Make one object per process, before any Group.
 ///
-/// The constructor asks for MPI_THREAD_MULTIPLE, makes MPI report errors as codes, and calls
-/// set_failpoint_rank(). It selects ROMIO for file I/O, because Open MPI's ompio loses data on a
-/// full disk. A process started without mpirun is a world of one rank.
+/// The constructor asks for MPI_THREAD_MULTIPLE, makes MPI report errors as codes, and tells the
+/// failpoints the world rank of this process. It selects ROMIO for file I/O, because Open MPI's
+/// ompio loses data on a full disk. A process started without mpirun is a world of one rank.
 ///
 /// Errors: Failure E212 (exit 69) when MPI lacks MPI_THREAD_MULTIPLE.
 class MpiSession {
@@ -27,8 +27,8 @@ public:
   MpiSession(MpiSession&&) = delete;
   MpiSession& operator=(MpiSession&&) = delete;
 
-  /// Finalizes MPI, unless an exception is unwinding the stack. In that case the other ranks may
-  /// never call MPI_Finalize, so the caller has to call abort_world().
+  /// Finalizes MPI. Does nothing while an exception is unwinding the stack, because the other ranks
+  /// may never call MPI_Finalize. After that, the caller has to call abort_world().
   /// Ranks:  collective (MPI_Finalize), after all groups have been destroyed.
   ~MpiSession();
 

@@ -10,7 +10,7 @@
 namespace mgpu::cluster {
 
 /// Lets every rank of a group send a request to rank 0 and wait for its answer. Rank 0 may answer
-/// much later, for example after the requests of other ranks.
+/// much later, for example after requests of other ranks have arrived.
 ///
 /// A separate thread of rank 0 receives the requests of other ranks, because the main thread makes
 /// no MPI calls while it computes. The separate thread polls every 2 ms.

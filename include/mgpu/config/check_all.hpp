@@ -26,9 +26,9 @@ private:
 /// one rule about several keys, and throws Failure if the rule is broken. A check may itself call
 /// check_all().
 ///
-/// Errors: Failure if there is one failure; CombinedFailure if there are several; RefusedKey if a
-///         check threw it and there is no failure. Any other exception of a check is thrown at
-///         once.
+/// Errors: Failure if there is one failure; CombinedFailure if there are several; RefusedKey if
+///         there is no failure, but a check read a key that has no valid value. Any other exception
+///         of a check is thrown at once.
 void check_all(std::initializer_list<std::function<void()>> checks);
 
 }  // namespace mgpu

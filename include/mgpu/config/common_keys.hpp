@@ -11,9 +11,8 @@ namespace mgpu {
 
 /// Adds the keys that belong to no module: schema, job, include, log.*, report.* and most of run.*,
 /// such as run.seed. Call it before other functions that add keys, because keys are printed in the
-/// order in which they were added. `jobs` lists the values that the key `job` accepts. In a
-/// Config that is constructed without `job`, the key has the value jobs.front(). read_config()
-/// requires that a source sets the key.
+/// order in which they were added. `jobs` lists the values that the key `job` accepts. The default
+/// of `job` is jobs.front(), but read_config() requires that a file or the command line sets it.
 void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs);
 
 /// Adds the key data.path, which several jobs read.

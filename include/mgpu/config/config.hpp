@@ -43,7 +43,7 @@ public:
   ///
   /// Memory: `table` has to outlive the config.
   /// Errors: Error for a name that is not in the table, or a value that its key does not accept.
-  ///         Before that, read_config() finds such mistakes of users, and reports them.
+  ///         read_config() reports such mistakes of users before it makes a Config.
   Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values,
          std::vector<std::string> notes = {});
 
@@ -77,9 +77,9 @@ public:
   bool is_given(std::string_view name) const;
 
   /// Returns whether a file or the command line sets the key to a value other than its default.
-  /// Checks that refuse a key use is_changed() instead of is_given(), because the printed
-  /// configuration of a run sets all keys. A path always differs from a relative default, because
-  /// paths that are set become absolute.
+  /// Checks that refuse a key use is_changed() instead of is_given(), because a file that
+  /// --print-config wrote also sets keys to their defaults. A path always differs from a relative
+  /// default, because paths that are set become absolute.
   bool is_changed(std::string_view name) const;
   const Place& place(std::string_view name) const;
 

@@ -28,8 +28,8 @@ public:
   /// Ranks:  collective over the group.
   ConfigSources sources(std::string file) const;
 
-  /// Returns the content of a file, or of standard input for "-". If the content is too long for a
-  /// configuration, returns only its start, with one byte more than the parser accepts.
+  /// Returns the content of a file, or of standard input for "-". If the content is longer
+  /// than the parser accepts, returns one byte more than this limit, so that the parser refuses it.
   ///
   /// Ranks:  collective over the group, in the same order on every rank.
   /// Errors: Failure E603 (exit 66) if the file cannot be read. With shared_files(), all ranks

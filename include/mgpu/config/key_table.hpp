@@ -14,7 +14,7 @@ enum class KeyType {
   number,    // 3e-4, finite
   flag,      // true | false
   text,      // any text
-  path,      // relative to the folder of the file that sets it, or else to the working directory
+  path,      // relative to the folder of the file that sets it; else to the working directory
   choice,    // one of `choices`
   duration,  // 30min, 24:00:00 or 90, converted to seconds
   bytes,     // 48GiB, 512MiB or 1000, converted to bytes

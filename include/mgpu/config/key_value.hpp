@@ -32,8 +32,8 @@ struct ValueProblem {
 
 /// Reads `node` as a value of `spec`, strictly: `0x10`, `1e3` and `010` are not integers, `yes` is
 /// not a flag, and quoted digits are text. A node without a line number comes from the command
-/// line, where the shell has removed the quotes. So with such a node, a key of type text accepts
-/// yes and no, too.
+/// line, where the shell has removed the quotes. For such a node, a key of type text accepts yes
+/// and no without quotes.
 std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, const YamlNode& node);
 
 /// Reads `text` as a value of `spec`, as typed on the command line. Lists may be written [1, 3],

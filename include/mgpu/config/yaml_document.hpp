@@ -43,7 +43,7 @@ struct YamlLimits {
 /// It refuses repeated keys, anchors, aliases, merge keys, tags, directives, several documents,
 /// keys that are lists or mappings, and text over several lines without `|` or `>`. It also refuses
 /// tabs as indentation, control characters, bytes that are not UTF-8, and files beyond YamlLimits.
-/// After a tab or an unclosed quote, read_yaml() records the problem and goes on as if the line
+/// After a tab or an unclosed quote, read_yaml() records the problem and continues as if the line
 /// were correct. After an error in the structure, it stops.
 ///
 /// Errors: none; every mistake becomes a Problem E103, E108, E109 or E110 with its place. `origin`

@@ -7,7 +7,7 @@
 namespace mgpu::datasets {
 
 /// Returns the answer that a completion states; nullopt if it states none. The answer is the first
-/// item of this list that the completion has:
+/// item of this list that the completion contains:
 /// - the content of the last closed \boxed{...}
 /// - the text after the last `####` on its line
 /// - the last formula $...$ that is a number

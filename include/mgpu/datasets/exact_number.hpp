@@ -22,7 +22,7 @@ struct Decimal {
   bool operator==(const Decimal&) const = default;
 };
 
-/// Returns the exact product. The time is proportional to digits of `a` times digits of `b`.
+/// Returns the exact product. The time is proportional to the product of the numbers of digits.
 Decimal product(const Decimal& a, const Decimal& b);
 
 /// Returns the exact sum of two integers that are not negative.

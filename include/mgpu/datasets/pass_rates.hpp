@@ -10,8 +10,9 @@
 // Functions that measure several completions of one prompt together.
 namespace mgpu::datasets {
 
-/// Returns pass@k: the probability that at least one of k completions is right. The k completions
-/// are drawn without replacement from `samples` completions, and `right` of these are right.
+/// Returns pass@k: the probability that at least one of k completions is right, if the k
+/// completions are drawn without replacement from `samples` completions. Of the `samples`
+/// completions, `right` are right.
 ///
 /// Errors: Error unless 1 <= k <= samples and 0 <= right <= samples.
 /// Source: Chen et al. 2021, arXiv 2107.03374, section 2.1.
@@ -21,8 +22,8 @@ double pass_at_k(std::int64_t samples, std::int64_t right, std::int64_t k);
 std::vector<std::int64_t> sample_counts(std::int64_t samples);
 
 /// Returns for each answer the index of the first answer that equals it, and -1 for nullopt. An
-/// answer that differs from all earlier answers gets its own index. A text that occurred before
-/// gets the index of that occurrence. `same` compares any other text with the answers that got
+/// answer that differs from all earlier answers gets its own index. An answer whose text occurred
+/// before gets the same index as before. `same` compares any other answer with the answers that got
 /// their own index, in order, until one is equal.
 ///
 /// Time: at most one call of `same` for each pair of different texts.

@@ -32,8 +32,9 @@ struct DatasetEntry {
   /// nullptr: rows always have texts.
   bool (*has_texts)(const Config& config) = nullptr;
 
-  /// Makes the data set. Errors: Failure E107 or E124 (exit 78) if a key is missing, has an invalid
-  /// value, or contradicts others; failures of reading the files of the data set.
+  /// Makes the data set.
+  /// Errors: Failure E107 or E124 (exit 78) if a key is missing, has an invalid value, or
+  ///         contradicts another key; failures of reading the files of the data set.
   std::unique_ptr<Dataset> (*make)(const Config& config) = nullptr;
 };
 
@@ -54,7 +55,7 @@ std::string key_of_dataset(const Config& config);
 struct DatasetRows {
   std::shared_ptr<const Dataset> dataset;
   Split split = Split::train;
-  std::shared_ptr<const input::GeneratedRows> rows;  // rows of `split`, for RowOptions::generated
+  std::shared_ptr<const input::GeneratedRows> rows;  // rows of `split`, for input::open_rows()
 };
 
 /// Reads data.dataset, data.split and the keys of the chosen data set, and makes the data set.
@@ -62,7 +63,7 @@ struct DatasetRows {
 /// no data set.
 /// Errors: Failure E124 (exit 78) if the data set lacks the split, or if data.split is not `auto`
 ///         and no data set is chosen. E124 also if a key of another data set does not have its
-///         default value. Those of DatasetEntry::make.
+///         default value. Also the errors of DatasetEntry::make.
 std::optional<DatasetRows> read_dataset(const Config& config, Split otherwise);
 
 /// Returns the rows of split `split` of `chosen.dataset`; nullptr if the data set lacks that split.

@@ -60,8 +60,8 @@ CheckpointManifest read_manifest(const fs::path& folder);
 
 /// check_size() compares the size of the file `path` of a checkpoint with `expected`, and
 /// check_sha256() compares its SHA-256.
-/// Errors: Failure E611 (exit 80) if the two differ, or if the file is missing; check_sha256() also
-///         E603 (exit 74) after an I/O error.
+/// Errors: Failure E611 (exit 80) if the file differs from `expected` or is missing; check_sha256()
+///         also E603 (exit 74) after an I/O error.
 void check_size(const fs::path& path, const SafetensorsDigest& expected);
 void check_sha256(const fs::path& path, const SafetensorsDigest& expected);
 

@@ -10,7 +10,7 @@
 
 namespace mgpu::formats {
 
-/// Collects the problems of a file's lines until all lines have been checked.
+/// Collects the problems of the lines of one file, to report them in one error.
 class LineProblems {
 public:
   explicit LineProblems(fs::path path) : path_(std::move(path)) {}

@@ -48,7 +48,7 @@ std::uint64_t safetensors_bytes(std::span<const NamedTensor> tensors,
                                 const TensorMetadata& metadata);
 
 /// Writes a new file, syncs and closes it. The order of `tensors` does not change the bytes of the
-/// file: tensors are stored by type, wide types first, then by name, as in the Python writer.
+/// file. As in the Python writer, tensors are sorted by type, wide types first, then by name.
 ///
 /// Memory: host; writes 8 MiB at a time, without a copy of the tensors.
 /// Errors: Error when a name is repeated or is `__metadata__`, a name or the metadata is not UTF-8,
@@ -64,7 +64,7 @@ struct StoredTensor {
   std::string dtype_name;      // as in the file: "BF16", "F8_E4M3"
   std::optional<DType> dtype;  // nullopt if this program lacks the type
   std::vector<std::int64_t> shape;
-  std::span<const std::byte> bytes;  // valid as long as the SafetensorsFile
+  std::span<const std::byte> bytes;  // valid as long as the SafetensorsFile exists
 };
 
 struct Mapping {
@@ -85,8 +85,8 @@ struct MappingTraits {
 /// header.
 ///
 /// Errors: Failure E603 (missing or unreadable, exit 66; I/O error, exit 74), E621 (malformed, exit
-///         65), E622 (pickle, zip or Git LFS pointer, exit 65), each with the path. E621 and E622
-///         also have a remedy.
+///         65), E622 (pickle, zip or Git LFS pointer, exit 65). Each report names the path;
+///         those of E621 and E622 also give a remedy.
 class SafetensorsFile {
 public:
   explicit SafetensorsFile(fs::path path);

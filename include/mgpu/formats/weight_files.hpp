@@ -45,8 +45,8 @@ public:
 
   const fs::path& folder() const { return folder_; }
 
-  /// Returns the tensor `name`, which is valid as long as this object; nullptr if there is no such
-  /// tensor.
+  /// Returns the tensor `name`, which is valid as long as this object exists; nullptr if there is
+  /// no such tensor.
   const StoredTensor* find(std::string_view name) const;
 
   /// Returns the tensors of all files by name, in order of the names.

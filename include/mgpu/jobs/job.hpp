@@ -77,7 +77,8 @@ public:
   virtual run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                                const store::ChunkJournal& journal) const = 0;
 
-  /// Returns a function that converts a chunk of a journal of format 1 to the current format.
+  /// Returns a function that converts a chunk of a journal of format 1, which old versions of the
+  /// program wrote, to the current format.
   /// Ranks:  local.
   /// Errors: Error if the job does not override this method.
   virtual store::UpgradeChunk upgrade_chunks() const;

@@ -24,8 +24,8 @@ struct AdamwArgs {
 
 inline constexpr std::size_t kMaxAdamwRuns = 128;
 
-/// Says which weights have weight decay. A run is a range of adjacent weights, either all with or
-/// all without weight decay. Runs with and without decay alternate.
+/// Specifies which weights have weight decay. A run is a range of adjacent weights, either all with
+/// or all without weight decay. Runs with and without decay alternate.
 struct AdamwRuns {
   std::size_t count;                // 1 to kMaxAdamwRuns
   bool first_decays;                // true: the first run has weight decay

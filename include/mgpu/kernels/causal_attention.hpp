@@ -20,10 +20,10 @@ inline constexpr std::size_t kAttentionPitch = 1 << 14;
 
 struct CausalAttentionArgs {
   const float* qkv;             // [B, T, 3, H, C] queries, keys, values
-  const std::int64_t* samples;  // [B] index of each sample in the order of the whole training, from
-                                // which dropout masks are computed; nullptr without dropout
+  const std::int64_t* samples;  // [B] index of each sample in the order of the whole training,
+                                // which selects the dropout mask; nullptr without dropout
   float* out;                   // [B, T, H, C] written
-  float* log_sums;              // [B, H, T] written: log of the sum of exp(score), for backward
+  float* log_sums;              // [B, H, T] written: log of the sum of exp(score)
   std::size_t rows;             // B
   std::size_t tokens;           // T <= kAttentionPitch
   std::size_t heads;            // H

@@ -32,7 +32,7 @@ struct LoopSettings : run::JobKeys {
   std::int64_t memory_every = 0;  // steps between reports of memory (log.memory_every); 0: never
   std::vector<std::string> evaluation_values{};  // names of the numbers that an evaluation returns,
                                                  // such as "loss"; empty: no evaluations
-  std::vector<ReportedValue> step_values{};      // numbers of each step beyond train::StepRow
+  std::vector<ReportedValue> step_values{};  // numbers of each step that are not in train::StepRow
   std::string accuracy_scalar = "mean_token_accuracy";  // TensorBoard tag after "train/"
   bool splits_loss = false;          // true: StepRow::cross_entropy has a separate curve
   bool evaluates_last_step = false;  // true: the loop always evaluates after its last step
@@ -45,7 +45,7 @@ struct LoopSettings : run::JobKeys {
 };
 
 /// Reads the keys that all recipes share. LoopSettings::evaluation_values and the fields after it
-/// keep their defaults, because each recipe sets them.
+/// keep their defaults. Recipes set these fields afterwards.
 ///
 /// Errors: one Failure (exit 78) about keys of the training loop, the optimizer and checkpoints
 ///         that contradict each other.

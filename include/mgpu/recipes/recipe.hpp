@@ -68,7 +68,7 @@ public:
   /// Ranks:  local
   virtual std::uint64_t disk_bytes() const = 0;
 
-  /// Returns the names and contents of the files that the folder of the trained model has in
+  /// Returns the names and contents of the files that the folder of the trained model contains in
   /// addition to weights. The result is empty if the recipe trains no language model. Before the
   /// model is trained, job experiment needs these files to plan later stages that read the model.
   /// Call check_files() first.

@@ -29,7 +29,8 @@ struct BannerHead {
 };
 std::string head_lines(const BannerHead& head);
 
-/// The settings that the training block of the banner shows. The wording of this block is fixed.
+/// The settings that the training block of the banner shows. The wording of this block must not
+/// change.
 struct TrainingBlock {
   int processes = 1;
   DeviceKind device = DeviceKind::cpu;

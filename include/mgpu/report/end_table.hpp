@@ -14,7 +14,7 @@ std::string end_table(const RunSummary& summary);
 /// Formats "GPU Memory Summary:" and a line for the GPU of each rank. The line of rank 3 begins
 /// with "GPU 3", whatever the index of its GPU is. On the CPU, formats "Host Memory Summary:" and
 /// one line. Returns "" if no memory was measured. With log.memory_every, a run also prints these
-/// lines before its end. GB means 2^30 bytes, as in other tools that print these words.
+/// lines before its end. GB means 2^30 bytes.
 std::string memory_lines(const RunSummary& summary);
 
 /// Returns the lines that a run with -q prints above its last line: the result of the run if it has

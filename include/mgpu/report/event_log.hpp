@@ -51,7 +51,7 @@ struct Output {
 enum class Verbosity { quiet, normal, verbose };
 
 /// Writes the events and texts of rank 0. Events go to events.jsonl, and as lines of text to
-/// run.log. Texts go to run.log. The screen shows events and texts as the options say.
+/// run.log. Texts go to run.log. Options select what the screen shows.
 ///
 /// An event reports progress if position_of() returns a value for it. Such an event may come in
 /// every iteration of a loop. The screen redraws the progress bar at most five times a second. File
@@ -81,11 +81,11 @@ public:
   /// Errors: those of event_json(), which are bugs of the program.
   void event(const Event& event) override;
 
-  /// Writes text of several lines, such as the banner, to run.log and, unless quiet, to the screen.
-  /// Removes the progress bar if one is visible.
+  /// Writes text of several lines, such as the banner, to run.log, and without -q also to the
+  /// screen. Removes the progress bar if one is visible.
   void print(std::string_view text);
 
-  /// Prints text on the screen with -q, and does nothing otherwise. The text is not written to
+  /// Prints text on the screen if -q is set, and does nothing otherwise. The text is not written to
   /// run.log, because run.log has the same content in another form.
   void print_if_quiet(std::string_view text);
 
@@ -122,7 +122,7 @@ private:
   std::optional<LineFile> events_;
   std::optional<LineFile> run_log_;
   ProgressBar bar_;
-  std::map<std::string, Loop> loops_;  // loops that run; key: Event::word
+  std::map<std::string, Loop> loops_;  // running loops, by Event::word
 };
 
 }  // namespace mgpu::report

@@ -32,9 +32,9 @@ struct Table {
   std::string title;
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;    // aligned left in the first column, else right
-  std::vector<std::vector<std::string>> keys{};  // a JSON pointer for each cell of `rows`, or ""
+  std::vector<std::vector<std::string>> keys{};  // JSON pointer of each cell, as in Tile::key
   bool is_text = false;                          // true: all columns are aligned left
-  bool is_stacked = false;  // true: on a narrow screen, the cells of a row lie below each other
+  bool is_stacked = false;  // true: on a narrow screen, the cells of a row are stacked
 };
 
 /// Figures under one heading, and tables below them.
@@ -45,8 +45,8 @@ struct Section {
   std::vector<Table> tables{};
 };
 
-/// The content of a page about one run, or about a comparison of runs. A comparison has 0 in
-/// RunSummary::ranks.
+/// The content of a page about one run, or about a comparison of runs. For a comparison,
+/// RunSummary::ranks is 0.
 struct HtmlPage {
   std::string headline;  // one sentence that states the result
   std::vector<Tile> tiles;
@@ -54,7 +54,7 @@ struct HtmlPage {
   PhaseTable phases;              // times of all ranks, for the time line
   std::vector<std::pair<std::string, std::string>> provenance;  // name, value
   std::vector<Table> tables;
-  /// The files that have all numbers of the page, as the footer names them.
+  /// The files that contain all numbers of the page. The footer shows this text.
   std::string numbers_in = "summary.json and in the run's result file";
 };
 

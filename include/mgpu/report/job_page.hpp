@@ -10,7 +10,7 @@ class JobPage {
 public:
   virtual ~JobPage() = default;
 
-  /// Puts the job's numbers into summary.results and its short curves into summary.series.
+  /// Adds the numbers of the job to summary.results, and short curves of the job to summary.series.
   virtual void record(RunSummary& summary) const = 0;
 
   /// Returns a page with the headline, tiles, sections and tables; the caller adds `phases` and

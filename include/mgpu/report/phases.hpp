@@ -10,13 +10,13 @@
 
 namespace mgpu::report {
 
-/// The time that one rank spent in each phase of its PhaseClock. `shares` divides the time of the
-/// run into equal bins, so that even a long run needs few numbers.
+/// The time that one rank spent in each phase of its PhaseClock. For `shares`, the time of the run
+/// is divided into a small number of equal bins.
 struct RankPhases {
   std::map<std::string, double> seconds;             // phase -> seconds
   std::map<std::string, std::int64_t> calls;         // phase -> how often it was entered
   double wall_s = 0.0;                               // sum of the seconds
-  std::map<std::string, std::vector<float>> shares;  // phase -> its share of each bin's time, <= 1
+  std::map<std::string, std::vector<float>> shares;  // phase -> its share in each bin, from 0 to 1
 };
 
 /// The phases of all ranks, over one common time axis.
@@ -31,8 +31,8 @@ struct PhaseTable {
 /// Ranks:  collective over `group`.
 PhaseTable gather_phases(const cluster::Group& group, const PhaseClock& clock);
 
-/// One phase, as a line of the end table. The row "other", for time outside of named phases, is the
-/// last one.
+/// One phase, as a line of the end table. Row "other", for time outside of named phases, is the
+/// last row.
 struct PhaseRow {
   std::string phase;
   double mean_s = 0.0;  // mean over ranks

@@ -8,8 +8,8 @@
 
 namespace mgpu::report {
 
-/// The answer of --plan: the work of each rank, whether it fits into memory, and the estimated
-/// time.
+/// The content of the plan that --plan prints: the work of each rank, whether it fits into memory,
+/// and the estimated time.
 struct Plan {
   /// The ids of the items, such as samples, that one rank or one worker processes. A worker is a
   /// group of ranks with one copy of the model.
@@ -48,8 +48,8 @@ struct Plan {
   std::string unit = "samples";  // what the ids count
   std::vector<Share> shares;
   std::vector<Memory> memory;    // parts of the memory of the fullest rank
-  std::uint64_t card_bytes = 0;  // memory available to that rank: its GPU's memory or, on the CPU,
-                                 // its part of the node's memory; 0: unknown
+  std::uint64_t card_bytes = 0;  // memory available to the fullest rank: that of its GPU or, on
+                                 // the CPU, its part of the node's memory; 0: unknown
   std::vector<Time> times;
   std::vector<Traffic> traffic{};
   std::vector<Limit> limits;         // in any order

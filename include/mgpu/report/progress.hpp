@@ -20,7 +20,7 @@ struct ReportClock {
   std::function<double()> elapsed_s;  // seconds since the program began, from a steady clock
   std::function<std::chrono::system_clock::time_point()> utc;  // date and time
 
-  /// Returns clocks that show the real time. `elapsed_s`: how long the program has been running.
+  /// Returns clocks that show the real time. `elapsed_s`: seconds since the program began.
   static ReportClock real(double elapsed_s = 0.0);
 };
 

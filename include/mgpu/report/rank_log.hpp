@@ -12,7 +12,7 @@ namespace mgpu::report {
 struct RankIdentity {
   int rank = 0;
   int ranks = 1;
-  int worker = 0;  // index of its model group, from 0, as in "Worker 2/4"
+  int worker = 0;  // index of the rank's group, from 0, as in "Worker 2/4"
   int workers = 1;
   std::string host;
   std::string visible_devices;  // CUDA_VISIBLE_DEVICES; "" when it is not set

@@ -65,14 +65,14 @@ struct RunSummary {
   std::int64_t done = 0;
   std::int64_t total = 0;
   std::int64_t skipped = 0;  // how many of the `done` steps made no update; the gradient of such a
-                             // step was not finite, also when it was computed again
+                             // step was not finite, even after it was computed again
   std::string unit = "steps";  // what `done` and `total` count
 
   // Time and memory.
   double wall_s = 0.0;
   std::vector<PhaseRow> phases;
-  /// By name of a phase: the text after its time in the end table, such as "50 saved" for
-  /// checkpoints.
+  /// The texts that follow the times of phases in the end table, by phase. An example is
+  /// "50 saved" for phase checkpoints.
   std::map<std::string, std::string> phase_notes;
   double steps_per_second = 0.0;  // 0: not printed
   double samples_per_second = 0.0;
@@ -80,7 +80,7 @@ struct RunSummary {
   std::vector<std::uint64_t> host_peak_bytes;  // peak host memory of each rank
 
   // Results.
-  std::string result;  // one line
+  std::string result;  // the result as one line of text
   std::vector<Result> results;
   std::map<std::string, std::vector<double>> series;  // short curves: "return_per_episode/late"
   std::vector<Note> notes;

@@ -71,7 +71,8 @@ bool spans_decade(const LineChart& chart);
 std::vector<double> log_ticks(double low, double high);
 
 /// Draws a time line with one row per rank, which shows the share of each phase at every moment.
-/// Waiting is red, and exposed communication is orange. Returns "" if the table has no shares.
+/// Waiting is red, and communication that does not overlap with computation is orange. Returns ""
+/// if the table has no shares.
 std::string svg_timeline(const PhaseTable& table);
 
 /// Returns the CSS class for the color of each phase of the table:

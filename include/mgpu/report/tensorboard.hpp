@@ -15,7 +15,8 @@
 
 namespace mgpu::report {
 
-/// A chart of TensorBoard's Custom Scalars page: curves whose tags match one of the patterns.
+/// A chart of TensorBoard's Custom Scalars page. It shows the scalars whose tag matches one of the
+/// expressions in `tags`.
 struct ScalarChart {
   std::string title;
   std::vector<std::string> tags;  // regular expressions
@@ -47,11 +48,12 @@ public:
 
   void scalar(std::string_view tag, std::int64_t step, double value) override;
 
-  /// Adds a text, shown as Markdown. A text indented by four spaces keeps its columns.
+  /// Adds a text, shown as Markdown. Lines that are indented by four spaces appear in a fixed-width
+  /// font.
   void text(std::string_view tag, std::string_view markdown, std::int64_t step = 0);
 
-  /// Tells TensorBoard to drop, from earlier files of the folder, the points of step `step` and of
-  /// later steps.
+  /// Makes TensorBoard ignore the points of step `step` and of later steps in older files of the
+  /// folder.
   void resumed_at(std::int64_t step) override;
 
   /// Sets the charts of the Custom Scalars page, under the heading `title`.

@@ -23,10 +23,10 @@ struct Terminal {
   friend bool operator==(const Terminal&, const Terminal&) = default;
 };
 
-/// The functions and paths with which probe_terminal() looks at the system. real() returns the real
-/// ones, and tests replace them.
+/// The functions and paths that probe_terminal() uses to examine the system. real() returns those
+/// of the real system. Tests replace them.
 struct TerminalSource {
-  std::function<std::string(const std::string&)> variable;  // environment variable; "": not set
+  std::function<std::string(const std::string&)> variable;  // getenv(); "": not set
   fs::path proc = "/proc";
   int parent = 0;                                         // process id of the parent; 0: getppid()
   std::function<bool(int)> is_terminal;                   // takes a descriptor of this process
@@ -42,7 +42,7 @@ struct TerminalSource {
 /// if there is no launcher. Under srun or on another node, it looks at no descriptors. MGPU_TTY
 /// overrides Terminal::is_screen, and MGPU_COLUMNS overrides Terminal::columns. With TERM=dumb,
 /// is_screen is false in any case. If `color` is automatic, NO_COLOR and FORCE_COLOR decide on
-/// color. Without them, color needs a screen.
+/// color. If neither variable is set, color is true on a screen only.
 Terminal probe_terminal(ColorMode color, const TerminalSource& source = TerminalSource::real());
 
 /// Returns `asked`, but replaces `automatic` by `bar` on a screen and by `lines` elsewhere.

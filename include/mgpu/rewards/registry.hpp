@@ -27,7 +27,7 @@ struct RewardSettings {
   std::int64_t rows_per_call = 32;         // reward.rows_per_call
   double timeout_s = 60;                   // reward.timeout
   std::filesystem::path model{};           // reward.model
-  std::string model_key = "reward.model";  // the key that gives `model`, for messages
+  std::string model_key = "reward.model";  // key that sets `model`, for messages
   /// Receives warnings of rewards, for example that a command was started again.
   std::function<void(const std::string&)> warn = [](const std::string&) {};
 
@@ -48,8 +48,8 @@ struct RewardEntry {
   bool needs_answers = false;
   const char* key = "";  // the key that must be set if this reward is chosen; "": no key
 
-  /// Makes the reward. `make` is nullptr for the reward `model`: its object is an argument of the
-  /// constructor of WeightedRewards.
+  /// Makes the reward. `make` is nullptr for the reward `model`, because the caller of
+  /// WeightedRewards makes that reward.
   /// Errors: Failure if a setting cannot be used, such as E107 (exit 78) for reward.regex and E552
   ///         (exit 65) for a row of reward.file; those of input::open_rows() for reward.file.
   std::unique_ptr<Reward> (*make)(const RewardSettings& settings) = nullptr;
@@ -67,7 +67,7 @@ void add_reward_keys(KeyTable& table);
 ///         that is set has no use, exit 78).
 void check_reward_keys(const Config& config);
 
-/// Reads the keys reward.*. Call it only after check_reward_keys() has accepted the configuration.
+/// Reads the keys reward.*. Call this function after check_reward_keys() has accepted `config`.
 RewardSettings read_reward_settings(const Config& config);
 
 /// Makes each chosen reward once, except the reward `model`, to find errors in the settings.

@@ -33,7 +33,8 @@ public:
   /// Errors: Failure E551 if the program of reward `command` cannot be started.
   virtual void start() {}
 
-  /// Checks that what start() started still runs. Called after start() and before score().
+  /// Checks that the program of the reward is still running, if start() has started a program.
+  /// Called after start() and before score().
   /// Errors: Failure E551 if the program of reward `command` has ended.
   virtual void check_started() {}
 

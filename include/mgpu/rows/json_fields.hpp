@@ -16,8 +16,8 @@ const std::string& text_of(const formats::JsonValue* value, const char* name);
 /// Returns the member `name` of `object`; nullptr when it is absent or null.
 const formats::JsonValue* member_of(const formats::JsonValue& object, const char* name);
 
-/// Returns the member `answer` of a row, which holds the right answer; "" if it is absent or null.
-/// A value that is not a text is returned as JSON.
+/// Returns the right answer of a row, its member `answer`; "" if this member is absent or null. A
+/// value that is not a text is returned as JSON.
 std::string answer_of(const formats::JsonValue& row);
 
 /// Returns the token ids in the list `value`. `name` is the name of the list for error messages.

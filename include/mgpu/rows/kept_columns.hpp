@@ -42,7 +42,7 @@ public:
   std::vector<std::string> values_of(const input::Row& row) const;
 
 private:
-  std::vector<std::string> names_;    // names of the columns in results, without `row_`
+  std::vector<std::string> names_;    // names of the columns in results, without prefix `row_`
   std::vector<std::string> members_;  // names of the columns in input::Row::object
 };
 

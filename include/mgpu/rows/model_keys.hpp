@@ -32,8 +32,8 @@ struct ModelRowKeys {
   run::ModelKeys model{};                                  // how ranks share the model
 };
 
-/// Reads the keys in the comments of the members of ModelRowKeys. Call it only after
-/// check_model_keys() has accepted the configuration.
+/// Reads the keys that the comments in ModelRowKeys name. Call it only after check_model_keys() has
+/// accepted the configuration.
 ModelRowKeys read_model_row_keys(const Config& config);
 
 /// Returns the chunk size that run.chunk_size=auto stands for. It depends on the number of rows and

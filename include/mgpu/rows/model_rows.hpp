@@ -33,7 +33,7 @@ struct ModelRows {
   // Checksum of the rows, `fingerprint` and the chat template. With tensor parallelism, it also
   // covers the number of ranks that share the model, on which the rounding of products depends.
   std::uint32_t crc = 0;
-  std::map<std::string, std::string> inputs{};  // what record_inputs() writes, by key
+  std::map<std::string, std::string> inputs{};  // by key; for record_inputs()
 };
 
 /// Opens the rows, and reads the files of the model folder. For the checksum, it reads the first
@@ -43,7 +43,7 @@ struct ModelRows {
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of open_rows(), read_lm_config(), read_folder_tokenizer() and KeptColumns;
-///         every rank throws the same.
+///         all ranks throw the same error.
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
                           const ModelRowKeys& keys, lm::ResidentModels* models = nullptr);
 
@@ -64,7 +64,7 @@ std::string checksum_text(std::uint32_t crc);
 void record_inputs(const run::RunContext& run, const ModelRows& inputs);
 
 /// Throws if an input that the run in `directory` recorded is missing in `inputs`, or has another
-/// value there. Used by --merge. Accepts runs of earlier versions, which did not record their
+/// value in `inputs`. Used by --merge. Accepts runs of earlier versions, which did not record their
 /// inputs.
 ///
 /// Ranks:  collective over `world`.

@@ -32,7 +32,7 @@ struct EncodedPrompt {
 class PromptEncoder {
 public:
   struct Options {
-    bool add_special_tokens = true;     // for rows with a `prompt`; chat templates write their own
+    bool add_special_tokens = true;     // for rows with a `prompt`, not for `messages`
     bool add_generation_prompt = true;  // for rows with `messages`: whether to begin the answer
     std::int64_t vocab = 0;             // size of the model's vocabulary
   };

@@ -44,11 +44,11 @@ std::string label_after(const std::string& prompt, const std::string& label);
 /// The names of labels, and the values that stand for these names in the label column of the data.
 struct LabelNames {
   std::vector<std::string> names;
-  std::vector<std::string> values{};  // one for each name; empty: the data have the names
+  std::vector<std::string> values{};  // one for each name; empty: the data contain the names
 
   /// Returns the index of the label of a row.
   /// Errors: formats::JsonError if the label is missing or null, is a list or an object, or stands
-  ///         for no name. In the last case the message has the file's name of the column, the
+  ///         for no name. In the last case the message contains the column's name in the file, the
   ///         value, and the first 12 allowed values.
   std::size_t label_of(const formats::JsonValue& row, const ColumnNames& columns) const;
 };

@@ -55,8 +55,8 @@ std::uint64_t reward_model_bytes(const rewards::RewardSettings& settings, Device
 /// Makes the chosen rewards. The reward `model` is opened on `device`; with `models`, the ranks of
 /// a node share its weights.
 ///
-/// The reward model gets prompt and completion in the form of its training rows. A text has the
-/// special tokens of the tokenizer, and ends with the eos token if there is one. Messages are
+/// The reward model gets prompt and completion in the form of its training rows. A text includes
+/// the special tokens of the tokenizer, and ends with the eos token if there is one. Messages are
 /// rendered by the chat template of the reward model's folder, with the completion as the
 /// assistant's answer. The reward is NaN if the row has no tokens, or if the tokenizer or the chat
 /// template refuses the row. It is also NaN if the model has learned position embeddings, and the

@@ -19,7 +19,7 @@ struct LearnedText {
   std::vector<std::uint8_t> is_learned;
 };
 
-/// The tokens of two completions of one prompt. The prompt comes first in both.
+/// The tokens of two completions of one prompt. Both lists of tokens begin with the prompt.
 struct LearnedPair {
   LearnedText chosen;
   LearnedText rejected;
@@ -49,10 +49,10 @@ std::int64_t padding_id(const text::TextFolder& folder);
 ///
 /// Other members of a row are ignored.
 ///
-/// A completion that is a text ends with the eos token if the folder has one. So does `text` if
-/// Options::ends_texts is true. A prompt is tokenized alone and together with its completion. The
-/// loss begins at the first token at which these two sequences differ, which may come before the
-/// end of the prompt.
+/// A completion that is a text ends with the eos token if the folder has one. The member `text`
+/// ends with this token only if Options::ends_texts is also true. A prompt is tokenized alone and
+/// together with its completion. The loss begins at the first token at which these two sequences
+/// differ, which may come before the end of the prompt.
 class RowEncoder {
 public:
   struct Options {
@@ -64,8 +64,8 @@ public:
   /// If `folder` is nullopt, rows must have `token_ids`.
   RowEncoder(std::optional<text::TextFolder> folder, Options options);
 
-  /// Encodes a row of input::RowFile whose `problem` is "". The row must have exactly one of these:
-  /// `prompt` and `completion`, `messages`, `text`, `token_ids`.
+  /// Encodes a row of input::RowFile. The member `problem` of the row must be "". The row must have
+  /// exactly one of these: `prompt` and `completion`, `messages`, `text`, `token_ids`.
   ///
   /// Errors: JsonError for a row that cannot be used. Failure with one of these codes:
   ///         - E543: a text is not UTF-8, or cannot be encoded
@@ -96,8 +96,9 @@ public:
   /// Errors: JsonError for a row that cannot be used; the failures of encode().
   PromptText encode_prompt(const formats::JsonValue& row);
 
-  /// Encodes a row with `completion`, a completion of `prompt`. Both are texts, or both are lists
-  /// of messages. encode() accepts only texts. The loss covers the completion.
+  /// Encodes a row with `completion`, a completion of `prompt`. `prompt` and `completion` are two
+  /// texts, or two lists of messages, which encode() does not accept. The loss covers the
+  /// completion.
   ///
   /// Errors: JsonError for a row that cannot be used; the failures of encode().
   LearnedText encode_judged(const formats::JsonValue& row);

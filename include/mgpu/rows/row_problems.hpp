@@ -23,8 +23,8 @@ inline constexpr const char* kTooLongHelp =
 [[noreturn]] void refuse_row(const fs::path& file, const input::Row& row, const std::string& why,
                              const std::string& help);
 
-/// Returns, on every rank, the problems that all ranks found in the lines of `file`. `mine` has
-/// those that this rank found.
+/// Returns, on every rank, the problems that all ranks found in the lines of `file`. `mine`: the
+/// problems that this rank found.
 /// Ranks:  collective over `group`.
 formats::LineProblems gather_problems(const cluster::Group& group, const fs::path& file,
                                       const formats::LineProblems& mine);

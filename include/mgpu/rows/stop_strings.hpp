@@ -11,15 +11,15 @@
 
 namespace mgpu::rows {
 
-/// Searches growing completions for stop strings, token by token. Special tokens count as no text.
-/// Bytes at the end that the next token may still change are not searched yet.
+/// Searches growing completions for stop strings, token by token. Special tokens are ignored. Bytes
+/// at the end that the next token may still change are not searched yet.
 class StopStrings {
 public:
   /// The tokenizer must outlive this object.
   StopStrings(const text::Tokenizer& tokenizer, std::vector<std::string> stops);
 
-  /// Returns whether a stop string occurs in completion `sample`, which has the tokens `ids` so
-  /// far. Call it after each token of the completion, in order.
+  /// Returns whether a stop string occurs in completion `sample`, which consists of the tokens
+  /// `ids` so far. Call it after each token of the completion, in order.
   bool is_reached(std::uint64_t sample, std::span<const std::int64_t> ids);
 
   /// Forgets all completions.

@@ -20,7 +20,7 @@ struct TextStep {
 /// How solutions are split into steps.
 struct StepRule {
   std::int64_t step_tokens = 0;  // number of tokens of a step; 0: each line is a step
-  std::int64_t max_steps = 32;  // most steps of a solution; the last of them takes all later tokens
+  std::int64_t max_steps = 32;   // most steps; the last step contains all remaining tokens
 };
 
 /// Splits the tokens of a solution into steps. If steps are lines, a step ends with the token that

@@ -37,7 +37,7 @@ std::optional<text::TextFiles> read_tokenizer_files(const std::filesystem::path&
 /// Calls read_tokenizer_files() on rank 0, and broadcasts the result to every rank.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: those of read_tokenizer_files(); every rank throws the same.
+/// Errors: those of read_tokenizer_files(); all ranks throw the same error.
 std::optional<text::TextFiles> read_shared_tokenizer_files(const cluster::Group& world,
                                                            const std::filesystem::path& folder,
                                                            const ChatChoice& chat);
@@ -69,15 +69,14 @@ FolderTokenizer read_folder_tokenizer(const std::filesystem::path& folder, const
 /// see folder_facts().
 ///
 /// Ranks:  collective over `world`.
-/// Errors: those of read_tokenizer_files() and model_fingerprint(); every rank throws the same.
+/// Errors: those of read_tokenizer_files() and model_fingerprint(); all ranks throw the same error.
 FolderTokenizer read_folder_tokenizer(const cluster::Group& world,
                                       const std::filesystem::path& folder, const ChatChoice& chat,
                                       lm::ResidentModels* models = nullptr);
 
 /// Returns the checksum of `files->chat_template`. Returns 0 if `files` or `files->chat_template`
-/// is nullopt. If only `files->chat_template` is nullopt, the template in tokenizer_config.json
-/// applies, if that file has one. This checksum need not cover it, because model_fingerprint()
-/// covers the whole file.
+/// is nullopt. A template in tokenizer_config.json is not covered, because model_fingerprint()
+/// covers that file.
 std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);
 
 /// Parses the tokenizer files of `folder`, for a model with a vocabulary of `vocab` tokens. Returns

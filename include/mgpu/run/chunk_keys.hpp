@@ -59,7 +59,7 @@ void log_part(const RunContext& run, const JobKeys& keys);
 /// Returns a note about groups of ranks that have no work: "2 of 4 ranks have nothing to do: there
 /// are 2 chunks of up to 32 prompts". Its member `effect` suggests a smaller chunk size with which
 /// a new run has work for all groups. If a smaller chunk size does not help, `effect` names a
-/// smaller number of ranks with which the run takes the same time. Returns nullopt if there are at
+/// smaller number of ranks with which the run takes no longer. Returns nullopt if there are at
 /// least as many pending chunks as groups.
 /// `pending`: number of chunks that are not done. `groups`: number of groups. `ranks`: number of
 /// ranks in all groups. `rows`: name of the samples, such as "prompts".
@@ -67,15 +67,15 @@ std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pend
                                       int ranks, const std::string& rows);
 
 /// Progress for the screen: the number of samples that are done, and the total number. With
-/// run.schedule=static, both numbers cover only this group, and only the samples that were not yet
-/// done when the program started. Otherwise they cover all groups, and `done` is an estimate; see
-/// samples_up_to().
+/// run.schedule=static, both numbers cover only the group of this rank, and only the samples that
+/// were not yet done when the program started. Otherwise both numbers cover all groups, and `done`
+/// is an estimate; see samples_up_to().
 struct ChunkProgress {
   std::int64_t done = 0;
   std::int64_t total = 0;
 };
 
-/// The samples of this group since the program started. Used only with run.schedule=static.
+/// The samples of this rank's group since the program started. Used only with run.schedule=static.
 struct AttemptSamples {
   std::int64_t done = 0;   // samples that the group has done
   std::int64_t total = 0;  // static_samples()

@@ -8,15 +8,15 @@
 
 namespace mgpu::run {
 
-/// How the ranks of a run hold a language model: the values of model.parallel, model.device_map and
-/// model.dtype, and the group sizes (devices.gpus_per_model or devices.groups).
+/// How the ranks of a run share a language model: the values of model.parallel, model.device_map
+/// and model.dtype, and the group sizes (devices.gpus_per_model or devices.groups).
 struct ModelKeys {
   lm::GroupPlan plan{};
   lm::MatrixType matrices = lm::MatrixType::f32;
-  std::vector<int> group_sizes = {1};  // ranks of each group in order, repeated cyclically
+  std::vector<int> group_sizes = {1};  // number of ranks of each group; repeated cyclically
   bool has_groups = false;             // whether devices.groups gives the sizes
 
-  /// Returns over how many ranks the sums of matrix products are divided. Rounding depends on this
+  /// Returns the number of ranks that share each sum of a matrix product. Rounding depends on this
   /// number. It is 1 for a pipeline, because each rank of a pipeline holds whole layers.
   int summing_ranks() const { return plan.split == lm::Split::pipeline ? 1 : group_sizes.front(); }
 };

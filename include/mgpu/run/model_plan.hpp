@@ -60,8 +60,8 @@ public:
   void find_batch(bool is_auto);
 
   /// Adds to the plan the memory of the rank that needs the most, and a note with the result of
-  /// find_batch(). Unless each group is one rank, also adds notes with the memory of each rank of a
-  /// group, for each size of groups.
+  /// find_batch(). Unless each group is one rank, also adds one note per rank of a group, with the
+  /// memory of this rank. If groups differ in size, each size gets these notes.
   void add_memory();
   /// Adds to the plan the estimated time of a phase. `seconds` is the time for all samples. If the
   /// run processes only a part of the samples (--only), this function reduces the time in

@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;
 std::uint64_t whole_bytes(double bytes);
 
 /// Starts a plan. Sets only its name, machine, kind of device, ranks, unit and memory. On the CPU,
-/// the memory is the share of a rank in that of its node.
+/// the memory is that of a node, divided by the number of ranks on the node.
 report::Plan begin_plan(const Config& config, const PlanMachine& machine, std::string unit);
 
 /// Returns the estimated memory of a process without data and models, including what its libraries
@@ -40,9 +40,9 @@ report::Plan::Share chunk_share(const ChunkPhase& phase, int part, int parts);
 /// Returns the sum of all parts of plan.memory, in bytes.
 std::uint64_t planned_bytes(const report::Plan& plan);
 
-/// Adds a limit to the plan: the run needs `need` bytes of a resource that has `have` bytes. `what`
-/// names the resource, and `key` is the key that changes `need` or `have`. Adds nothing if `have`
-/// is 0.
+/// Adds a limit to the plan: the run needs `need` bytes of a resource, of which `have` bytes are
+/// available. `what` names the resource, and `key` is the key that changes `need` or `have`. Adds
+/// nothing if `have` is 0.
 void add_limit(report::Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
                const char* key);
 
@@ -57,7 +57,7 @@ struct SharedMemory {
   std::uint64_t headroom() const;  // bytes that one rank may use
 };
 
-/// Returns the memory in which ranks compute: that of a GPU, or on the CPU that of a node.
+/// Returns the memory that ranks use: the memory of a GPU, or on the CPU the memory of a node.
 SharedMemory memory_of_ranks(const Config& config, const PlanMachine& machine, const char* key);
 
 /// Adds a limit to the plan: each rank that shares `memory` needs `need` bytes. If the ranks need
@@ -79,9 +79,9 @@ std::uint64_t gradient_buffer_bytes(const train::BatchShape& batch, std::uint64_
                                     std::uint64_t bucket, int ranks);
 
 /// Adds to the plan the bytes of gradients that each of R ranks sends in a step. `weights` is the
-/// size of all weights in bytes. All gradients together have the same size. A ring sends all
-/// gradients 2 (R - 1) / R times. A tree (run.deterministic=layout) sends all gradients once per
-/// level, with log2 R levels.
+/// size of all weights in bytes, which is also the size of all gradients. In a ring, a rank sends 2
+/// (R - 1) / R times this size. In a tree (run.deterministic=layout), it sends this size once per
+/// level, and there are log2 R levels.
 void add_gradient_traffic(report::Plan& plan, const train::BatchShape& batch,
                           std::uint64_t weights);
 

@@ -30,8 +30,8 @@ void work_on_rows(RunContext& run, const ChunkPhase& phase, const Chunk& chunk,
 /// which rows are quarantined.
 void log_suspects(const RunContext& run, const ChunkPhase& phase);
 
-/// Adds to `outcome` the number of quarantined rows of the phase, and a note that says which rows
-/// these are, why they were quarantined, and how to try them again.
+/// Adds to `outcome` the number of quarantined rows of the phase, and a note with these rows, the
+/// reasons, and the way to try the rows again.
 void add_quarantined(const RunContext& run, const ChunkPhase& phase, JobOutcome& outcome);
 
 }  // namespace mgpu::run

@@ -60,7 +60,7 @@ void log_chunk(RunContext& run, const char* phase, std::int64_t samples);
 /// from it.
 struct JobOutcome {
   ExitCode exit = ExitCode::done;
-  std::string unit = "steps";            // what done and total count
+  std::string unit = "steps";            // unit of `done` and `total`
   std::int64_t done = 0;                 // steps or samples so far
   std::int64_t total = 0;                // steps or samples that the run has to do
   std::int64_t skipped = 0;              // how many of the `done` steps made no update
@@ -78,7 +78,7 @@ struct JobOutcome {
   /// A function that returns more notes, given facts about the phases of the run's clock (see
   /// report::facts_of()). It may be empty. It is called while the job still exists.
   std::function<std::vector<report::Note>(const report::NoteFacts&)> advise;
-  std::unique_ptr<const report::JobPage> page;  // nullptr: a run without figures
+  std::unique_ptr<const report::JobPage> page;  // the job's figures; nullptr: none
 };
 
 }  // namespace mgpu::run

@@ -15,9 +15,9 @@ namespace mgpu::run {
 /// empty.
 std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device);
 
-/// Selects from `keys`, the keys in a run's run.json, and returns what device_keys() returned when
-/// the run was made. Leaves out the keys that are part of the identity on every device, see
-/// store::identity_keys(). `config` is the configuration of the run.
+/// Returns the values that device_keys() returned when a run was made. Selects them from `keys`,
+/// the keys in the run's run.json. Leaves out the keys that are part of the identity on every
+/// device, see store::identity_keys(). `config` is the configuration of the run.
 std::map<std::string, std::string> device_keys_in(const std::map<std::string, std::string>& keys,
                                                   const Config& config);
 

@@ -16,7 +16,7 @@ namespace mgpu::tensor {
 struct ParameterSpec {
   std::string name;  // such as "blocks.0.attention.qkv.weight"
   std::vector<std::int64_t> shape;
-  double init_std = 0.0;    // standard deviation of uniform values around init_value
+  double init_std = 0.0;    // standard deviation of the initial weights (uniform draws)
   double init_value = 0.0;  // mean of the initial weights
   bool decays = false;      // whether weight decay applies
 };
@@ -28,14 +28,15 @@ struct ParameterSpan {
   std::int64_t count = 0;
 };
 
-/// Returns the number of elements, gaps included, of the buffer of weights of a ParameterArena with
-/// these parameters. The buffer of gradients has the same size if there is one. Allocates nothing.
+/// Returns the size of the buffer of weights in a ParameterArena with these parameters, in
+/// elements, including the gaps between parameters. The buffer of gradients has the same size if
+/// there is one. Allocates nothing.
 std::int64_t arena_size(const std::vector<ParameterSpec>& specs);
 
 /// Holds all weights of a model in one flat buffer and their gradients in another, in the order of
 /// the specs. Each parameter is an autograd leaf. Its storage and its gradient are views into the
-/// two buffers. So a backward pass adds to the buffer of gradients in place, and optimizer, reducer
-/// and checkpoint see flat memory.
+/// two buffers. So a backward pass adds to the buffer of gradients in place. The optimizer, the
+/// reduction of gradients and checkpoints access flat memory.
 ///
 /// Memory: parameters start at multiples of 64 bytes; the gaps stay 0 in both buffers.
 class ParameterArena {

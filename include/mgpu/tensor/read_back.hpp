@@ -11,18 +11,18 @@ namespace mgpu::tensor {
 /// so that tests on the CPU can count the reads during which a GPU would be idle.
 at::Tensor read_back(const at::Tensor& tensor);
 
-/// Returns the value of a tensor with one element of type T. read_backs() counts it as a read.
+/// Returns the value of a tensor with one element of type T. read_backs() counts each call.
 template <class T>
 T read_value(const at::Tensor& tensor) {
   return *read_back(tensor).const_data_ptr<T>();
 }
 
-/// Copies a tensor into `host`, which has the tensor's shape and type. read_backs() counts it as a
-/// read.
+/// Copies a tensor into `host`, which has the tensor's shape and type. read_backs() counts
+/// each call.
 void read_into(const at::Tensor& host, const at::Tensor& tensor);
 
 /// Returns the indices of all elements that are not zero, [count, dimensions] on the tensor's
-/// device. The host needs the number of these elements, so read_backs() counts it as a read.
+/// device. The host needs the number of these elements, so read_backs() counts each call.
 at::Tensor places_of_true(const at::Tensor& tensor);
 
 /// Returns how many host reads this process has made so far.

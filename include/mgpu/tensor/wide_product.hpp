@@ -4,7 +4,7 @@
 
 // Matrix products with 16-bit factors and float32 results, for GPUs. Ordinary products of libtorch,
 // such as at::linear, round their float32 sums to the type of the factors. Shapes: x [rows, in]; w
-// [out, in]. Both are bfloat16, or both are float16. The strides may have any values.
+// [out, in]. x and w are both bfloat16, or both float16. Their strides may have any values.
 namespace mgpu::tensor {
 
 /// Returns x w^T, [rows, out] float32.

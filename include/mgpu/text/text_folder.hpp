@@ -28,7 +28,7 @@ struct TextFiles {
 /// Returns whether a folder has tokenizer.json, or a tokenizer.model for one of the classes
 /// LlamaTokenizer and CodeLlamaTokenizer. To find the class, reads tokenizer_config.json and
 /// config.json, unless the folder has a tokenizer.json or lacks a tokenizer.model. Returns false if
-/// one of the two files that it reads is malformed.
+/// one of these two JSON files is read and is malformed.
 ///
 /// Errors: Failure E603 if tokenizer_config.json or config.json cannot be read.
 bool has_tokenizer(const fs::path& folder);

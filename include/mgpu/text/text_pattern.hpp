@@ -9,8 +9,8 @@ namespace mgpu::text {
 /// time may use an object.
 class TextPattern {
 public:
-  /// Errors: std::invalid_argument, whose text has the reason and its place, if the expression
-  ///         cannot be compiled.
+  /// Errors: std::invalid_argument if the expression cannot be compiled; the message contains the
+  ///         reason and the position.
   explicit TextPattern(std::string_view expression);
   ~TextPattern();
   TextPattern(TextPattern&&) noexcept;

@@ -33,7 +33,7 @@ public:
 
   /// Encodes a text. With `add_special_tokens`, adds the special tokens of the post-processor of
   /// tokenizer.json, such as <s>. For some values of `tokenizer_class`, the tokenizer of a
-  /// TextFolder adds other special tokens, as transformers does.
+  /// TextFolder adds different special tokens instead, as transformers does.
   /// Errors: Failure E543 when the text is not UTF-8 (with the offset), or cannot be encoded
   std::vector<TokenId> encode(std::string_view text, bool add_special_tokens) const;
 
@@ -47,11 +47,11 @@ public:
   /// Returns the text of a token as tokenizer.json writes it; "" for an unknown id.
   std::string token_text(TokenId id) const;
 
-  /// Returns a single token in readable form: its decoded text, unless that text is empty or has
-  /// U+FFFD. In these two cases, returns the first form that applies:
+  /// Returns a single token in readable form: its decoded text, unless that text is empty or
+  /// contains U+FFFD. In these two cases, returns the first form that applies:
   /// - "#7", if the id 7 is unknown or its token_text() is empty
-  /// - token_text(), if it starts with "<0x", or has a character that represents no byte in the
-  ///   byte alphabet of GPT-2
+  /// - token_text(), if it starts with "<0x", or contains a character that represents no byte in
+  ///   the byte alphabet of GPT-2
   /// - the token's bytes, as in "<E2 80>"
   std::string shown_token(TokenId id) const;
 

@@ -47,8 +47,8 @@ public:
 
   std::int64_t updates() const { return updates_; }
 
-  /// first_moment() and second_moment() return AdamW's moments, in the layout of
-  /// ParameterArena::weights(). Checkpoints store them.
+  /// The next two functions return AdamW's moments, in the layout of ParameterArena::weights().
+  /// Checkpoints store the moments.
   const at::Tensor& first_moment() const { return m_; }   // [elements] float32
   const at::Tensor& second_moment() const { return v_; }  // [elements] float32
   void set_updates(std::int64_t updates) { updates_ = updates; }

@@ -57,9 +57,9 @@ struct ReducerOptions {
 /// Ranks:  every rank of the communicator makes one reducer, and calls finish() or drain() in each
 ///         step. The communicator must have no other use between begin_pass(true) and finish().
 /// Errors: the constructor throws Failure E122 if lanes are used with a wrong number of lanes. The
-///         number must be a power of two and a multiple of the number of ranks. finish() throws
-///         failures of the separate thread. After that, begin_pass(), end_lane() and finish() throw
-///         the same failure.
+///         number must be a power of two and a multiple of the number of ranks. The function
+///         finish() throws failures of the separate thread. After that, begin_pass(), end_lane()
+///         and finish() throw the same failure.
 class GradientReducer {
 public:
   GradientReducer(cluster::Communicator& communicator, GradientArena arena,
@@ -139,7 +139,7 @@ private:
   std::optional<LaneTree> tree_;
   std::vector<Bucket> buckets_;                // in the order in which they are reduced
   std::vector<std::size_t> bucket_of_;         // [parameters] bucket of each parameter
-  std::vector<std::uint32_t> arena_position_;  // [parameters] index in the order of `begin`
+  std::vector<std::uint32_t> arena_position_;  // [parameters] place in the arena's order
   bool has_seen_order_ = false;
 
   std::mutex mutex_;  // protects the members below, except thread_

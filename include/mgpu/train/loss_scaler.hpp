@@ -16,7 +16,7 @@ class LossScaler {
 public:
   struct State {
     double scale = 1.0;
-    std::int64_t good_updates = 0;  // finite updates in a row; counted anew after 2000
+    std::int64_t good_updates = 0;  // finite updates in a row; set to 0 when it reaches 2000
   };
 
   /// `is_dynamic`: whether the training uses fp16.

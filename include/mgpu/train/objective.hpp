@@ -11,7 +11,7 @@ namespace mgpu::train {
 /// Sums over the predictions of one pass. The objective defines what a prediction is, such as a
 /// target token or an action. The sums of all passes add up to those of the batch.
 struct PassSums {
-  double loss = 0.0;  // nats
+  double loss = 0.0;  // in nats for most losses
   std::int64_t predictions = 0;
   std::int64_t correct = 0;
   double cross_entropy = 0.0;  // of the targets, nats; 0 if the loss does not compute it

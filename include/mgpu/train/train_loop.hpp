@@ -17,7 +17,7 @@ namespace mgpu::train {
 
 /// The metrics of one optimizer step. All ranks have the same values.
 struct StepRow {
-  double loss = 0.0;      // nats per prediction, mean over the global batch
+  double loss = 0.0;      // mean over the predictions of the global batch; in nats for most losses
   double accuracy = 0.0;  // share of correct predictions, as the recipe counts them
   double learning_rate = 0.0;
   double grad_norm = 0.0;  // norm of the mean gradient, before clipping

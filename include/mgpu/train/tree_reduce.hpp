@@ -31,8 +31,8 @@ void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 void check_lanes(int lanes, int ranks);
 
 /// Sums the gradients of one rank's lanes along the balanced binary tree over the lanes. At any
-/// time it holds at most one partial sum of each size 1, 2, 4, ... lanes, like the bits of a binary
-/// counter.
+/// time, this object stores at most one partial sum of each size 1, 2, 4, ... lanes, like the bits
+/// of a binary counter.
 ///
 /// Memory: log2(local_lanes) buffers of the arena's size, on its device.
 class LaneTree {

@@ -8,7 +8,7 @@ namespace mgpu::watch {
 struct WatchConfig {
   bool enabled = true;
   double limit_s = 300.0;        // allowed time without progress
-  double slow_limit_s = 1800.0;  // the same limit in the phases Watchdog::Options::slow_phases
+  double slow_limit_s = 1800.0;  // allowed time in the phases Watchdog::Options::slow_phases
 };
 
 void add_watch_keys(KeyTable& table);

@@ -27,7 +27,7 @@ struct StateSet {
 };
 
 /// Returns the number of set bits. Unless the compiler may use the instruction popcnt,
-/// std::popcount calls a library function. Those calls took a tenth of the run time.
+/// std::popcount calls a library function, which is slower.
 constexpr std::uint32_t count_bits(std::uint64_t bits) {
   bits -= (bits >> 1) & 0x5555555555555555;
   bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333);

@@ -20,8 +20,9 @@ std::string svg_confusion(const ClassifyPlots& plots);
 /// empty.
 std::string svg_scores(const ClassifyPlots& plots);
 
-/// Draws the share of wrong rows and both error rates of the first kShownGroups groups of rows
-/// (data.columns.group), with confidence intervals. Returns an SVG image; "" without groups.
+/// Draws three rates of each of the first kShownGroups groups of rows (data.columns.group), with
+/// confidence intervals: the share of wrong rows, of false positives and of false negatives.
+/// Returns an SVG image; "" without groups.
 std::string svg_group_errors(const std::vector<ClassifyPlots::GroupErrors>& groups);
 inline constexpr std::size_t kShownGroups = 40;
 

@@ -7,8 +7,8 @@
 namespace mgpu::jobs {
 
 /// Writes the rows of a run of job classify as CSV, quoted as in RFC 4180, and returns the number
-/// of rows. Column `response_time` is the time of a row's chunk divided by the rows of the chunk,
-/// in seconds. Its cell is empty if folder latency/ has no time for the row.
+/// of rows. Column `response_time` is the time of a row's chunk in seconds, divided by the number
+/// of rows of the chunk. Its cell is empty if folder latency/ has no time for the row.
 ///
 /// Ranks:  local.
 /// Memory: the numbers of all rows, and the texts of 4096 rows.

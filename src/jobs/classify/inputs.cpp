@@ -73,8 +73,8 @@ lm::MemoryDemand ClassifyInputs::demand(DeviceKind device) const {
   demand.is_scoring = !config.generates;
   demand.longest = max_length() + (config.generates ? strategy.max_tokens : 0);
   if (!config.generates) {
-    // The tokens of a label after the first one take cache pages that no other label shares. A
-    // label has at most as many tokens as bytes. Its last page may be partly empty.
+    // The cache contains all tokens of a label but the last one, in pages that no other label
+    // shares. A label has at most as many tokens as bytes. Its last page may be partly empty.
     for (const std::string& label : config.labels)
       demand.longest += static_cast<std::int64_t>(label.size()) + demand.page_tokens;
   }

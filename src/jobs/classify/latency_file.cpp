@@ -39,7 +39,7 @@ std::vector<double> read_latency(const fs::path& run_directory, std::int64_t row
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(run_directory / kFolder, missing))
     if (entry.is_regular_file(missing)) files.push_back(entry.path());
-  std::ranges::sort(files);  // names begin with the attempt
+  std::ranges::sort(files);  // later attempts come last, and replace times
   for (const fs::path& path : files) {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line) && !file.eof();) {

@@ -27,7 +27,8 @@ private:
 
 /// Returns a time for each of `rows` rows: the seconds of the row's chunk, divided by the number of
 /// rows of the chunk. The time comes from the latest attempt that worked on the row. It is -1 if no
-/// file has the row. Lines that are cut short because the program was killed are ignored.
+/// file contains a time for the row. Lines that are cut short because the program was killed are
+/// ignored.
 std::vector<double> read_latency(const std::filesystem::path& run_directory, std::int64_t rows);
 
 }  // namespace mgpu::jobs

@@ -52,8 +52,8 @@ struct LabelScores {
 /// no label lowers recall and F1, but not precision.
 LabelScores scores_of(const Confusion& confusion, std::size_t label);
 
-/// The limit below which an error rate is fair. ErrorRates::is_fair() compares the two rates with
-/// it. The page compares their 95 % intervals.
+/// An error rate below this limit counts as fair. ErrorRates::is_fair() compares two error rates
+/// with the limit. The page compares the 95 % intervals of these rates with it.
 inline constexpr double kFairRate = 0.2;
 
 /// The error rates of one label, here called the positive label, against all other labels.

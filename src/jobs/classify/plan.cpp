@@ -56,9 +56,9 @@ std::vector<run::FileCheck> ClassifyJob::file_checks() const {
 }
 
 std::uint64_t ClassifyJob::disk_bytes() const {
-  // Three files hold the rows: the journal, the sealed file, and the temporary file rows.h5.part.
-  // The texts have as many bytes as the data. A row of the data is assumed to have at least 64
-  // bytes. Its answer and other columns take about kRowBytes.
+  // Three files contain the rows: the journal, the sealed file, and the temporary file
+  // rows.h5.part. The texts have as many bytes as the data. A row of the data is assumed to have at
+  // least 64 bytes. Its answer and other columns take about kRowBytes.
   constexpr double kRowBytes = 512.0;
   const auto bytes = static_cast<double>(input::bytes_of(keys_.rows.options));
   return run::whole_bytes(3.0 * (bytes + bytes / 64.0 * kRowBytes));

@@ -40,7 +40,7 @@ std::string first_bytes(const std::string& text, std::size_t bytes) {
   return text.substr(0, bytes);
 }
 
-/// Returns a copy of the row whose member `text` is `text`.
+/// Returns a copy of the row in which member `text` has the value of parameter `text`.
 JsonValue with_text(const JsonValue& row, const std::string& text) {
   JsonValue::Members members = *row.members();
   for (auto& [name, value] : members)

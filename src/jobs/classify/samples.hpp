@@ -49,7 +49,8 @@ public:
     ClassifyConfig config;
     PromptStrategy strategy;
     std::vector<std::pair<std::string, std::string>> columns;  // data.columns
-    std::int64_t max_length = 0;  // most tokens of a prompt, with its label if labels are scored
+    /// Largest number of tokens of a prompt. If labels are scored, the label counts too.
+    std::int64_t max_length = 0;
     /// If true, rows that cannot be used get RowStatus::bad_row; otherwise they are errors.
     bool may_be_bad = false;
     rows::KeptColumns kept{};

@@ -16,7 +16,7 @@ struct AgentAnswer {
   lm::Completion completion{};
 };
 
-/// A question that agents have answered, with what collect_answers() needs to make its tree.
+/// A question that agents have answered, with the objects that collect_answers() uses.
 struct AnsweredQuestion {
   const CollectInputs& inputs;
   const QuestionEncoder& encoder;

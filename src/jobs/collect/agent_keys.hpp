@@ -48,8 +48,8 @@ struct AgentKeys {
   Diversity diversity = Diversity::hybrid;
   double temperature = 1.0;  // T0 of the noise; see LatentNoise::add()
   bool prunes = false;
-  std::optional<double> branch_entropy{};    // nats; empty: parents share the children evenly
-  std::optional<double> merge_similarity{};  // cosine; empty: no paths are merged
+  std::optional<double> branch_entropy{};    // nats; paths above this limit branch; nullopt: all
+  std::optional<double> merge_similarity{};  // cosine; nullopt: no paths are merged
   LatentStore store = LatentStore::f16;
 
   bool thinks() const { return is_used && method == AgentMethod::latent_mas; }

@@ -8,7 +8,7 @@ namespace mgpu::jobs {
 
 /// The estimated work of the agents on all questions, for --plan.
 struct AgentWork {
-  double read = 0.0;      // tokens of prompts and contexts, which the model reads in parallel
+  double read = 0.0;      // tokens that the model prefills: prompts, and texts of earlier agents
   double drawn = 0.0;     // latent steps and generated tokens, one forward pass each
   std::int64_t kept = 0;  // bytes of states and tokens of one question, in memory until the
                           // question is in the journal

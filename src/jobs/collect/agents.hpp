@@ -24,15 +24,15 @@ struct Agent {
 /// Returns the agents planner, critic, refiner and judger, with built-in prompts.
 std::vector<Agent> default_agents();
 
-/// Parses `file`, the content of the file of agents `path`: {"agents": [{"name", "prompt",
-/// "system_prompt"}]}. Member `system_prompt` may be missing. There may be at most 32 agents, with
-/// different names. A prompt may contain {context} only once, and no placeholder other than
-/// {question} and {context}. The last agent must be called `judger`. The judger gives the answer,
-/// and its prompt must contain {question}. With text_mas and more than one agent, the prompt of the
-/// judger must also contain {context}. The keys collect.latent.branch_entropy and
+/// Parses the file of agents with the path `path` and the content `file`: {"agents": [{"name",
+/// "prompt", "system_prompt"}]}. Member `system_prompt` may be missing. There may be at most 32
+/// agents, with different names. A prompt may contain {context} only once, and no placeholder other
+/// than {question} and {context}. The last agent must be called `judger`. The judger gives the
+/// answer, and its prompt must contain {question}. With text_mas and more than one agent, the
+/// prompt of the judger must also contain {context}. The keys collect.latent.branch_entropy and
 /// collect.latent.merge_similarity need at least two agents before the judger.
 ///
-/// Errors: Failure E538 (exit 65), which says what is wrong.
+/// Errors: Failure E538 (exit 65) if the file breaks one of these rules.
 std::vector<Agent> parse_agents(const std::filesystem::path& path, const std::string& file,
                                 const AgentKeys& keys);
 

@@ -12,7 +12,8 @@ namespace {
 // The stream number of a rollout has these fields, from the lowest bit: rollout, step, path,
 // question. Its highest bit is 1. The stream number of a path has only path and question, and its
 // highest bit is 0. The field widths limit collect.rollouts, collect.max_steps and
-// collect.num_paths. With OmegaSearch, the fields step and path together hold Probe::number.
+// collect.num_paths. With OmegaSearch, the fields step and path together are one field for
+// Probe::number.
 constexpr unsigned kRolloutBits = 10;
 constexpr unsigned kStepBits = 12;
 constexpr unsigned kPathBits = 12;

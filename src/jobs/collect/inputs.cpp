@@ -118,7 +118,7 @@ QuestionTokens CollectInputs::tokens_of(const Question& question) const {
 lm::MemoryDemand CollectInputs::demand(DeviceKind device, const QuestionTokens& most) const {
   run::RowCounts rollouts = counts();
   if (!keys.agents.is_used)
-    rollouts.results_per_row *= keys.rollouts;  // the rollouts of one step of each path
+    rollouts.results_per_row *= keys.rollouts;  // counts the rollouts of one step of each path
   lm::MemoryDemand demand;
   demand.batch_size = run::most_at_once(rollouts, keys.batch_size.value_or(0), device);
   if (keys.agents.thinks()) {  // all paths of a question are in memory at once

@@ -55,7 +55,7 @@ struct CollectInputs : rows::ModelRows {
   QuestionEncoder encoder() const;
 
   /// Encodes `count` questions, beginning with row `first` of the run. If a row cannot be used, or
-  /// its question is too long, member `facts` of the question says why. With
+  /// its question is too long, member `facts` of the question contains the reason. With
   /// data.on_bad_row=stop the reason is also added to `problems`.
   /// Errors: those of rows::PromptEncoder::encode().
   std::vector<Question> encode(std::int64_t first, std::int64_t count, QuestionEncoder& encoder,

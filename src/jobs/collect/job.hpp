@@ -35,7 +35,7 @@ public:
   ///         read_collect_inputs() and count_question_tokens().
   report::Plan plan(const run::PlanMachine& machine) const override;
 
-  /// Collects all questions and writes results.h5.
+  /// Makes the trees of all questions and writes results.h5.
   /// Ranks:  collective over the world.
   /// Errors: Failure E531 on all ranks for the first rows that cannot be used, if data.on_bad_row
   ///         is stop; those of run::RowPhase and store::seal().

@@ -24,7 +24,7 @@ struct CollectKeys {
   rows::ModelRowKeys rows;
   bool splits_lines = true;      // collect.split: line; false: tokens
   std::int64_t step_tokens = 0;  // collect.step_tokens; 0 if steps are lines
-  std::int64_t max_steps = 32;   // limit of steps per solution; the last has all remaining tokens
+  std::int64_t max_steps = 32;   // limit of steps per solution; the last step has all other tokens
   std::int64_t num_paths = 8;    // solutions of a question; with agents, paths of an agent
   std::int64_t rollouts = 8;     // completions that are sampled after a step
   StepLabel label = StepLabel::monte_carlo;

@@ -17,8 +17,8 @@
 
 namespace mgpu::jobs {
 
-/// Collects questions with agents that think in latent steps (LatentMAS). An agent before the
-/// judger makes collect.num_paths paths, or a single path if collect.latent.diversity is none. With
+/// Answers questions with agents that think in latent steps (LatentMAS). An agent before the judger
+/// makes collect.num_paths paths, or a single path if collect.latent.diversity is none. With
 /// collect.latent.branch_entropy, it may make fewer paths. The next agent, unless it is the judger,
 /// continues the best of these paths, at most collect.num_parent_paths. With
 /// collect.latent.pruning, it continues only paths that prune() keeps. The model reads the prompt

@@ -62,7 +62,8 @@ public:
   std::vector<Solution> paths() const;
 
   /// Returns the tree. It has a node for each state, and a node with the answer at the end of each
-  /// path of paths(). The parent of a node is the longest other state with which its steps begin.
+  /// path of paths(). The parent of a node is the longest state that is a proper beginning of the
+  /// node's steps.
   StepTree tree() const;
 
 private:

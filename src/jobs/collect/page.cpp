@@ -91,7 +91,8 @@ report::DrawnCurve choice_curve(const char* name, const char* css, const Collect
   report::DrawnCurve curve{name, {}, css};
   curve.dots = true;
   for (const auto& [k, choices] : plots.choices) {
-    if (choices.vote.size() < plots.shares.size()) continue;  // some questions have fewer solutions
+    // Skips k if some questions have fewer than k solutions.
+    if (choices.vote.size() < plots.shares.size()) continue;
     const Estimate estimate = estimate_mean(choices.*values);
     curve.curve.x.push_back(static_cast<double>(k));
     curve.curve.y.push_back(estimate.mean);

@@ -56,7 +56,7 @@ struct CollectPlots {
 
   /// Adds the steps that have rollouts to `bins`: all steps of a path but the last. With
   /// monte_carlo, the answer of the path is not counted as a rollout. `label` must not be
-  /// omega_prm, with which the path itself may be a rollout of its steps.
+  /// omega_prm, because its paths may be rollouts of the steps that they contain.
   void add_rollouts(const ReadTree& tree, StepLabel label);
 };
 

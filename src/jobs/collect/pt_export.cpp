@@ -101,7 +101,8 @@ std::string time_of(const fs::path& folder) {
 }
 
 /// Returns the value of collect.pt_parts. `auto` stands for the number of ranks in run.h5. If there
-/// is no run.h5, as in a stage of an experiment, `auto` stands for the ranks of the last attempt.
+/// is no run.h5, as in a stage of an experiment, `auto` stands for the number of ranks of the last
+/// attempt.
 std::int64_t parts_of(const Config& config, const fs::path& folder) {
   if (!config.is("collect.pt_parts", "auto")) return config.integer("collect.pt_parts");
   const fs::path how = folder / "run.h5";

@@ -10,9 +10,9 @@ namespace mgpu::jobs {
 /// Adds the key collect.pt_parts.
 void add_pt_key(KeyTable& table);
 
-/// Writes the questions of a run as PyTorch files into the folder request.out. Each file has a JSON
-/// file with metadata. Questions without solutions are left out. Returns the number of questions
-/// that were written.
+/// Writes the questions of a run as PyTorch files into the folder request.out. For each of these
+/// files, also writes a JSON file with metadata. Questions without solutions are left out. Returns
+/// the number of questions that were written.
 ///
 /// The key collect.pt_parts sets the number of parts. With several parts, the function writes a
 /// file {task}_{method}_{time}_gpu_I.pt for each part I, and a file with the ending _merged.pt for

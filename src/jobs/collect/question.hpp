@@ -20,8 +20,8 @@ struct AgentPrompt {
 /// A question as tokens. With agents, `ids` has the tokens of all agents' prompts.
 struct Question : rows::EncodedPrompt {
   std::vector<AgentPrompt> agents{};  // empty: the run has no agents
-  /// Number of tokens before the text that the model draws. With agents, the result of
-  /// AgentEncoder::longest_of(); otherwise the size of `ids`.
+  /// Number of tokens before the text that the model draws. Without agents, this is the size of
+  /// `ids`. With agents, it is the largest value for any agent (AgentEncoder::longest_of()).
   std::int64_t longest = 0;
 };
 

@@ -39,10 +39,10 @@ public:
   QuestionCollector& operator=(QuestionCollector&&) = delete;
   virtual ~QuestionCollector() = default;
 
-  /// Samples the solutions of questions and makes their trees. `first` is the row of the first
-  /// question in the run. A random number depends only on the seed, the question's index in the
-  /// data set, and the position in the question's tree. On the CPU, the result of a question does
-  /// not depend on other questions or on the batch size.
+  /// Samples the solutions of questions and makes their trees. The first of `questions` is row
+  /// `first` of the run. A random number depends only on the seed, the question's index in the data
+  /// set, and the position in the question's tree. On the CPU, the result of a question does not
+  /// depend on other questions or on the batch size.
   /// Errors: those of lm::Generator::run() or lm::PathSession::run().
   virtual std::vector<CollectedQuestion> run(std::span<const Question> questions,
                                              std::int64_t first) = 0;

@@ -17,7 +17,7 @@
 
 namespace mgpu::jobs {
 
-/// Makes the tokens of the prompts of all agents for a question.
+/// Tokenizes a question: the prompts of all agents, with the question filled in.
 class AgentEncoder {
 public:
   struct Options {

@@ -28,7 +28,7 @@ double share_of(std::int64_t part, std::int64_t all) {
   return static_cast<double>(part) / static_cast<double>(all);
 }
 
-/// Counts of the questions that have solutions. Only `left_out` counts the other questions.
+/// Counts over the questions that have solutions. Only `left_out` counts the other questions.
 struct CollectCounts {
   bool has_agents = false;       // steps are the work of agents, without rollouts
   std::int64_t voted_right = 0;  // questions whose vote is right
@@ -48,10 +48,10 @@ struct CollectCounts {
 /// Returns the number of sampled solutions of each question:
 /// - With agents, it is the value of column n_paths. This value is less than collect.num_paths if
 ///   the judger continues fewer paths, such as after pruning or merging.
-/// - Without agents, it is collect.num_paths. Column n_paths does not fit, because with
+/// - Without agents, it is collect.num_paths. Column n_paths cannot be used, because with
 ///   collect.label=omega_prm it also counts rollouts in which OmegaSearch searched.
 ///
-/// The number of a question without solutions is meaningless.
+/// The element of a question without solutions has no meaning.
 std::vector<std::int64_t> sampled_of(const store::ReadTable& samples, const CollectKeys& keys) {
   std::vector<std::int64_t> sampled;
   for (const std::int32_t paths : samples.column("n_paths").values<std::int32_t>())

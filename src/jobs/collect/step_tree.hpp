@@ -40,12 +40,12 @@ double standard_error_of(const Visits& visits);
 /// The answers of one path. All steps but the last have rollouts.
 struct PathAnswers {
   bool is_right = false;                     // whether the answer of the path is right
-  std::vector<std::int32_t> right_rollouts;  // right rollouts of each step but the last
+  std::vector<std::int32_t> right_rollouts;  // number of right rollouts of each step but the last
 };
 
 /// A node stands for the question (the root), or for a path up to the end of one of its steps.
 struct StepNode {
-  std::int32_t path = -1;    // index of a solution with this step; -1: root, or no such solution
+  std::int32_t path = -1;    // index of a solution with this step; -1: root, or no solution has it
   std::int32_t step = 0;     // number of steps of the path up to this node; 0: root
   std::int32_t parent = -1;  // index of the parent in StepTree::nodes; -1: root
   Visits visits{};

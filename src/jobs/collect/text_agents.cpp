@@ -40,8 +40,9 @@ std::vector<CollectedQuestion> TextAgentCollector::run(std::span<const Question>
   return collected;
 }
 
-/// Samples a text of an agent for each chain, in one call to the generator. The chains of a
-/// question share the prompt of the first agent. Returns one completion for each chain.
+/// Samples a text of an agent for each chain (a path of a question), in one call to the generator.
+/// For the first agent, all chains of a question are completions of one prompt. Returns one
+/// completion for each chain.
 std::vector<lm::Completion> TextAgentCollector::completions_of(std::size_t agent,
                                                                std::span<const Chain> chains) {
   const std::size_t shared = agent == 0 ? static_cast<std::size_t>(inputs_.keys.num_paths) : 1;

@@ -15,7 +15,7 @@
 
 namespace mgpu::jobs {
 
-/// Collects questions with agents that write texts (collect.agents.method=text_mas), or with the
+/// Answers questions with agents that write texts (collect.agents.method=text_mas), or with the
 /// judger alone (single). A path has one text of each agent. If the prompt of an agent has the
 /// placeholder {context}, the texts of the agents before this one replace the placeholder.
 class TextAgentCollector final : public QuestionCollector {

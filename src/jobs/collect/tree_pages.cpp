@@ -21,8 +21,8 @@ public:
     see(shared() + count_ * own());
   }
 
-  /// Keeps at most `count` paths. Assumes that at each earlier branch, the kept paths come from as
-  /// many different paths as possible.
+  /// Keeps at most `count` paths. Assumes that the kept paths come from as many different parents
+  /// as possible, at each earlier call to branch().
   void keep(std::int64_t count) {
     count_ = std::min(count_, count);
     for (Branch& branch : branches_)
@@ -39,8 +39,8 @@ public:
     count_ = count;
   }
 
-  /// Replaces one path after the other by a copy of `tokens` of its tokens, and then drops the old
-  /// path. The copies share no pages.
+  /// Replaces the paths, one after the other. The copy of a path has `tokens` of its tokens, and
+  /// the old path is dropped as soon as its copy exists. The copies share no pages.
   void copy(std::int64_t tokens) {
     const std::int64_t fresh = pages_of(tokens);
     see(shared() + count_ * own() + fresh);
@@ -63,7 +63,7 @@ public:
 private:
   /// The pages that new paths share after one call to branch().
   struct Branch {
-    std::int64_t paths = 0;  // paths that the call divided and of which a new path is still kept
+    std::int64_t paths = 0;  // paths that the call divided, if one of their new paths is kept
     std::int64_t pages = 0;  // full pages of each divided path since the previous branch
   };
 

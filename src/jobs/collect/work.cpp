@@ -28,8 +28,8 @@ CollectWorker::CollectWorker(const CollectInputs& inputs, QuestionEncoder& encod
       group_(group),
       collector_(make_collector(inputs, encoder, group.model(), realignment)) {}
 
-/// Encodes rows. CollectRun::tokenize() has already encoded these rows, and has ended the run if a
-/// row cannot be used and data.on_bad_row is stop. So encode() finds no such row.
+/// Encodes rows. CollectRun::tokenize() has already encoded these rows. With data.on_bad_row=stop,
+/// it has ended the run if a row cannot be used, so this function does not throw.
 std::vector<Question> CollectWorker::encode(std::int64_t first, std::int64_t count) {
   formats::LineProblems problems(inputs_.rows.path());
   std::vector<Question> questions = inputs_.encode(first, count, encoder_, problems);

@@ -17,7 +17,8 @@
 
 namespace mgpu::jobs {
 
-/// Collects the questions of a chunk, with the model of one group of ranks.
+/// Samples solutions of the questions of a chunk and makes their trees, with the model of one group
+/// of ranks.
 class CollectWorker final : public run::RowWorker<Question, CollectedQuestion> {
 public:
   /// Keeps references to all arguments, which must outlive this object. `realignment` must not be

@@ -20,7 +20,7 @@ double best_reward(double reference, double kl) {
   if (kl >= -std::log(reference)) return 1.0;
   double low = reference;  // kl_of() rises from 0 at `reference` to -log(reference) at 1
   double high = 1.0;
-  constexpr int kHalvings = 60;  // a double has 53 binary digits
+  constexpr int kHalvings = 60;  // enough, because a double has 53 binary digits
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = 0.5 * (low + high);
     (kl_of(middle, reference) < kl ? low : high) = middle;

@@ -18,12 +18,13 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::size_t kPrompts = 3;
-/// Only the first kRowsRead rows of the file are read. If each prompt has many rows, these rows may
-/// have fewer than kPrompts prompts.
+/// The function read_answers() reads only this many rows of a result file. If each prompt has many
+/// rows, these rows may contain fewer than kPrompts prompts.
 constexpr std::int64_t kRowsRead = 256;
 constexpr std::size_t kLongest = 300;  // characters of a shown text
 
-/// Returns the first completion of each of the first kPrompts prompts in the file `results`.
+/// Returns the first completion of each of the first kPrompts prompts. `results` is the result file
+/// of the stage that generated the completions.
 std::vector<CellAnswer> first_answers(const std::filesystem::path& results) {
   const auto prompts = store::read_texts(results, "samples", "prompt", 0, kRowsRead);
   const auto outputs = store::read_texts(results, "samples", "output", 0, kRowsRead);

@@ -26,8 +26,9 @@ CellResult result_of(const Cell& cell, const Stage& stage, const StageEnd& end) 
   return result;
 }
 
-/// Returns a cell of algorithm `baseline` that has a reward and whose other values agree with those
-/// of `cell`; nullptr if there is no such cell.
+/// Returns a cell of algorithm `baseline` that has a reward. Apart from the algorithm, it has the
+/// same values as `cell`, where both have a value (agree()). Returns nullptr if there is no such
+/// cell.
 const CellResult* reference_of(const std::string& baseline, const std::vector<CellResult>& cells,
                                const CellResult& cell) {
   CellValues wanted = cell.values;

@@ -13,13 +13,13 @@
 
 namespace mgpu::jobs {
 
-/// A completion from the evaluation of a cell, and its prompt.
+/// A completion that the evaluation of a cell generated, and its prompt.
 struct CellAnswer {
   std::string prompt;
   std::string output;
 };
 
-/// The results of the evaluation of a Cell.
+/// The results of a cell. A cell is one evaluation of an algorithm (see Cell in stages.hpp).
 struct CellResult {
   CellValues values;
   std::string stage;  // name of the stage that evaluates the cell
@@ -28,8 +28,9 @@ struct CellResult {
                                            // result, the one with key `reward`
   std::optional<report::Result> kl{};      // KL(policy || reference policy) per token, in nats
   double tokens = 0.0;                     // mean number of tokens of a completion
-  /// Reward of the cell of algorithm experiment.baseline whose other values agree() with `values`.
-  /// Set only if this reward is above 0 and below 1.
+  /// Reward of a cell of the baseline (algorithm experiment.baseline). Apart from the algorithm,
+  /// that cell has the same values as this cell, where both have a value (agree()). Set only if
+  /// this reward is above 0 and below 1.
   std::optional<double> reference{};
   /// Result of best_reward() for `reference` and the KL of a whole completion (`kl` times
   /// `tokens`). Set only if `reference` and `kl` are set.
@@ -47,9 +48,8 @@ std::vector<CellResult> cell_results(const Matrix& matrix, const StageGraph& gra
                                      const std::vector<StageRecord>& records);
 
 /// Returns a row of column names, and then a row for each cell. The columns are the cell's values,
-/// the state, the reward and the KL with their intervals, and the best reward. The state of an
-/// evaluated cell is shown as "". A column is left out if it is "" for all cells. So there is no
-/// column of states if all cells are evaluated.
+/// the state, the reward and the KL with their intervals, and the best reward. State eval_completed
+/// is shown as "". A column that is "" for all cells is left out.
 std::vector<std::vector<std::string>> cell_rows(const std::vector<CellResult>& cells);
 
 /// Formats cell_rows() as aligned lines.

@@ -7,8 +7,9 @@
 
 namespace mgpu::jobs {
 
-/// The progress of a cell. The stages of a cell are its evaluation, and all stages for which the
-/// evaluation waits, directly or not. If several states apply, the last one in this list counts.
+/// The progress of a cell, which is one evaluation of an algorithm. The stages of a cell are its
+/// evaluation, and all stages for which the evaluation waits, directly or not. If several states
+/// apply, the last one in this list counts.
 enum class CellState {
   not_started,
   data_generated,  // the evaluation waits for stages whose job is not train, and all of these
@@ -29,7 +30,7 @@ class CellStates {
 public:
   explicit CellStates(const StageGraph& graph);
 
-  /// Returns the state of the cell with index `cell`. `states` has the state of each stage.
+  /// Returns the state of the cell with index `cell`. `states` contains the state of each stage.
   CellState of(std::size_t cell, const std::vector<StageState>& states) const;
 
 private:

@@ -35,9 +35,9 @@ std::string stage_name(const std::string& file_name, const CellValues& values);
 /// from it. For example, no cell has a `model` if Matrix::models is empty. If all lists are empty,
 /// there is one cell per round.
 ///
-/// The run is part I of N parts with --only I/N. It has the cells of the combinations I, I + N,
-/// I + 2N and so on of algorithm, data set and model, counted from 0. Cells of the baseline and
-/// cells without an algorithm are not counted, because every part has them.
+/// With --only I/N, the combinations of algorithm, data set and model are numbered from 0. The run
+/// has the cells of combinations I, I + N, I + 2N and so on. Combinations with the baseline or
+/// without an algorithm have no number, because every part has their cells.
 std::vector<CellValues> values_of_cells(const Matrix& matrix);
 
 /// Returns the number of combinations of algorithm, data set and model that --only I/N divides

@@ -75,9 +75,8 @@ void Coordinator::record_end(const StageEnd& end) {
 }
 
 /// If the stage failed and experiment.retries allows another try, sets the stage to waiting, adds a
-/// warning event and returns true. A soft stop may end the run before the stage begins again.
-/// Otherwise returns false. Also returns false if experiment.on_failure is `stop` and the schedule
-/// is already stopped.
+/// warning event and returns true. Otherwise returns false. No try is allowed if
+/// experiment.on_failure is `stop` and Schedule::stop() was called.
 bool Coordinator::retry(const StageEnd& end) {
   if (state_of(end.exit) != StageState::failed || failures_[end.stage] == retries_) return false;
   if (stops_on_failure_ && schedule_.is_stopped()) return false;
@@ -111,10 +110,10 @@ bool Coordinator::reuse_ready() {
   return has_changed;
 }
 
-/// Writes the joined files that the stage reads (join_rounds()). Then looks for an earlier run of
-/// the stage with the same settings and files. If there is one, marks the stage as reused. If an
-/// exception is thrown, for example because a file is missing, marks the stage as failed. Returns
-/// whether ranks must still run the stage.
+/// Writes the files that join the rows of several rounds for this stage (join_rounds()). Then looks
+/// for an earlier run of the stage with the same settings and files. If there is one, marks the
+/// stage as reused. If an exception is thrown, for example because a file is missing, marks the
+/// stage as failed. Returns whether ranks must still run the stage.
 bool Coordinator::prepare(std::size_t index) {
   const Stage& stage = stages_[index];
   StageOrder& order = orders_[index];
@@ -217,8 +216,8 @@ void Coordinator::write_states() {
   try {
     write_file_durably(states_file_, job_states(graph_, cells_, records_), "job_states");
   } catch (const Failure& failure) {
-    // The run goes on: a resumed run finds finished stages by their run directories, not by this
-    // file.
+    // The run continues without this file. A resumed run does not need it, because finished stages
+    // are found by their run directories.
     const std::lock_guard lock(events_mutex_);
     events_.push_back({"warn", {{"text", run::failure_text(failure.report())}}});
   }

@@ -25,11 +25,11 @@ namespace mgpu::jobs {
 
 /// Decides which ranks of an experiment run which stage. The coordinator exists on rank 0 only, and
 /// answers the requests that ranks send to a cluster::RequestServer. Each request asks for a
-/// StageOrder. After a stage has ended, the next request of the first rank of the stage contains
-/// the StageEnd. All other requests are empty.
+/// StageOrder. After a stage has ended, its first rank sends the StageEnd with the next request.
+/// All other requests are empty.
 ///
-/// Once all ranks have sent a request, the coordinator writes job_states.json after each request.
-/// The file has the state of every stage and cell.
+/// Once every rank has sent a request, the coordinator writes job_states.json after each request.
+/// This file contains the state of every stage and cell.
 class Coordinator {
 public:
   /// `ranks` is the number of ranks of the run. `memory` limits which stages run at the same time
@@ -72,10 +72,10 @@ private:
   std::filesystem::path states_file_;
   Schedule schedule_;
   std::vector<StageRecord> records_;
-  std::vector<StageOrder> orders_;         // of prepared stages, by stage
-  std::map<std::size_t, int> failures_{};  // how often each stage was set to begin again
+  std::vector<StageOrder> orders_;         // by stage; prepare() and begin() fill it
+  std::map<std::size_t, int> failures_{};  // number of retries of each stage so far
   std::set<std::size_t> prepared_{};       // stages for which prepare() was called
-  std::set<std::size_t> logged_{};         // stages with an event of log_waiting_stages()
+  std::set<std::size_t> logged_{};         // stages for which log_waiting_stages() added an event
   std::map<int, std::string> outbox_{};    // orders for ranks that have not asked yet
   std::set<int> asking_{};                 // ranks that wait for an order
   std::set<int> has_begun_{};              // ranks that have asked at least once

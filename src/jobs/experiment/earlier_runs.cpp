@@ -78,8 +78,9 @@ fs::path stages_folder(const store::StoreConfig& experiment) {
 
 namespace {
 
-/// Describes the input files of the stage by mark_of(). These are the files that keys with
-/// KeySpec::identity name. Files that other stages write are left out.
+/// Returns one text with the mark_of() of each input file of the stage. The input files are those
+/// in keys that can change the results (KeySpec::identity). Files that other stages write are left
+/// out.
 std::string marks_of(const Stage& stage, const Config& config) {
   std::string marks;
   for (const KeySpec* key : config.keys()) {
@@ -95,8 +96,9 @@ std::string identity_with(const Config& config, const std::string& marks,
   return run::run_identity(config, {}, of_device) + ", files=" + sha256_hex(marks);
 }
 
-/// Returns a copy of `of_device`, which is a result of run::device_keys(). Each value `auto`
-/// becomes the value that run directory `run` has recorded for its key, if any.
+/// Returns a copy of `of_device`, the result of run::device_keys() (batch sizes and other sizes on
+/// a GPU). Replaces each value `auto` by the value that the run in directory `run` recorded for the
+/// key, if any.
 std::map<std::string, std::string> as_chosen_in(const fs::path& run,
                                                 std::map<std::string, std::string> of_device) {
   const std::map<std::string, std::string> chosen = store::keys_of_run(run);
@@ -207,7 +209,7 @@ std::optional<MeasuredWork> measured_work(const StagePlace& place, const Stage& 
     try {
       if (!is_done(run)) continue;
       const std::vector<store::AttemptRecord> attempts = store::attempts_of(run);
-      if (std::ranges::any_of(attempts, was_killed)) continue;  // its time is not known
+      if (std::ranges::any_of(attempts, was_killed)) continue;  // the time is unknown
       MeasuredWork work{.run = run};
       for (const store::AttemptRecord& attempt : attempts)
         work.rank_seconds += attempt.ranks * seconds_of(attempt);

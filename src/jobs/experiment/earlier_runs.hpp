@@ -22,12 +22,12 @@ std::filesystem::path stages_folder(const store::StoreConfig& experiment);
 
 /// The folder and the kind of device for the stages of an experiment.
 struct StagePlace {
-  std::filesystem::path folder;  // stages_folder()
+  std::filesystem::path folder;  // result of stages_folder()
   DeviceKind device = DeviceKind::cpu;
 };
 
-/// The name of a file in the run directory of a finished stage. The file has the StageEnd of the
-/// stage as JSON.
+/// The name of a file in the run directory of a finished stage. The file contains the StageEnd of
+/// the stage as JSON.
 inline constexpr const char* kOutcomeFile = "outcome.json";
 
 /// The settings with which a stage would run, and an earlier run whose results it can reuse.
@@ -42,7 +42,8 @@ struct PreparedStage {
   /// reused if all of these conditions hold:
   /// - The run is finished, and its last recorded exit code is 0.
   /// - The run has this identity. If this stage has the value `auto` for a key of
-  ///   run::device_keys(), the run may have chosen any number for this key.
+  ///   run::device_keys(), such as a batch size on a GPU, the run may have chosen any number for
+  ///   this key.
   /// - The run has its result file, outcome.json, and all exports that other stages read.
   std::filesystem::path earlier{};
   StageEnd end{};  // how `earlier` ended, if there is such a run
@@ -75,8 +76,8 @@ struct MeasuredWork {
   double rank_seconds = 0.0;  // sum over the attempts of seconds times number of ranks
 };
 
-/// Returns how long the newest run of the stage took that finished with exit code 0 and had no
-/// killed attempt. Returns nullopt if there is no such run.
+/// Returns the time of the newest run of the stage that finished with exit code 0 and had no killed
+/// attempt. Returns nullopt if there is no such run.
 ///
 /// Ranks:  local.
 std::optional<MeasuredWork> measured_work(const StagePlace& place, const Stage& stage);

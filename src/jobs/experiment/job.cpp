@@ -41,7 +41,7 @@ struct Work {
   run::RunContext& run;
   const std::vector<Stage>& stages;
   StagePlace place;
-  std::optional<Coordinator> coordinator;  // on rank 0
+  std::optional<Coordinator> coordinator;  // nullopt on ranks other than 0
 
   std::vector<cluster::RequestServer::Answer> answer(int rank, const std::string& request) {
     return coordinator->take(rank, request);

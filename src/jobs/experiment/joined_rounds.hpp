@@ -14,10 +14,10 @@ namespace mgpu::jobs {
 /// the round of the stage that reads them. With ${rounds.FIRST.LATER}, the rows of round 0 are
 /// those of stage FIRST, and the rows of later rounds are those of stage LATER.
 ///
-/// The placeholder becomes the path of a folder kAllRounds in the output of the stage of the last
-/// of these rounds. This folder does not exist. The function find_rounds() recognizes paths into
-/// the folder, and path_of() replaces them by paths of real files. If a real file has the rows of
-/// several rounds, join_rounds() writes it.
+/// The placeholder becomes the path OUTPUT/kAllRounds, where OUTPUT is the output folder of the
+/// stage of the last of these rounds. The folder kAllRounds does not exist. The function
+/// find_rounds() recognizes paths into this folder, and path_of() replaces them by paths of real
+/// files. If a real file contains the rows of several rounds, join_rounds() writes it.
 inline constexpr const char* kAllRounds = "all_rounds";
 
 /// If `input.relative` begins with the folder kAllRounds, removes this folder from the path, and

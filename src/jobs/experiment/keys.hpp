@@ -19,7 +19,7 @@ namespace mgpu::jobs {
 struct ExperimentConfig {
   run::JobKeys run;
   std::filesystem::path folder;                           // experiment.folder
-  std::vector<std::string> stages;                        // experiment.stages, in their order
+  std::vector<std::string> stages;                        // experiment.stages, in the given order
   std::map<std::string, std::vector<std::string>> after;  // experiment.after
   std::map<std::string, int> ranks;                       // experiment.ranks
   Matrix matrix;                                          // see read_matrix()

@@ -87,7 +87,8 @@ void check_select(const Config& config) {
                          "rounds from 0 to experiment.rounds - 1");
 }
 
-/// Refuses --only I/N if the number of parts N is larger than num_dealt(). Always accepts N = 1.
+/// Refuses --only I/N if there are more parts than combinations of algorithm, data set and model
+/// (num_dealt()). Always accepts N = 1.
 void check_part(const Config& config) {
   if (config.texts(kAlgorithms).empty()) return;  // check_experiment_keys() refuses parts
   const Matrix matrix = read_matrix(config);

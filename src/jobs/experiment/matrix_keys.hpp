@@ -11,8 +11,9 @@
 
 namespace mgpu::jobs {
 
-/// The values of the keys experiment.* that decide which cells an experiment has. A stage file
-/// makes one stage for each combination of the values that the file uses.
+/// The values of the keys experiment.* that decide which cells an experiment has. A cell is one
+/// evaluation of an algorithm. A stage file (NAME.yaml in experiment.folder) makes one stage for
+/// each combination of the values that the file uses.
 struct Matrix {
   std::vector<std::string>
       algorithms;  // experiment.baseline, and the enabled names in experiment.algorithms

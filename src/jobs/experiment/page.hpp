@@ -23,8 +23,9 @@ struct StageRow {
   std::string directory{};
 };
 
-/// Makes report.html of an experiment. The page has the rewards of the cells, a chart of stages
-/// over time, and tables with the results and run directories of the stages.
+/// Makes report.html of an experiment. The page shows the rewards of the cells (evaluations of
+/// algorithms), a chart of stages over time, and tables with the results and run directories of the
+/// stages.
 class ExperimentPage final : public report::JobPage {
 public:
   ExperimentPage(const std::vector<Stage>& stages, const std::vector<StageRecord>& records,

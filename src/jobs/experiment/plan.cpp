@@ -195,8 +195,8 @@ private:
                                report::percent(idle)});
   }
 
-  /// Adds the limits of all stages to the plan. Also sets the memory of the plan to that of the
-  /// stage whose ranks need the most.
+  /// Adds the memory limit of each stage to the plan. Also sets the memory of the plan to that of
+  /// the stage that needs the most memory per rank.
   void add_memory() {
     const StageEstimate* fullest = nullptr;
     for (std::size_t s = 0; s < estimates_.size(); ++s) {

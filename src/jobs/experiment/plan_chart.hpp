@@ -16,8 +16,8 @@ std::string plan_time(double seconds);
 
 /// Draws as text which stage each rank runs over time. The first line is a heading with the scale.
 /// Each other line shows letter_of() of the stages that a rank runs, and `.` where the rank is
-/// idle. Ranks with equal lines share one line. After 16 such lines, a last line says how many more
-/// there are. Returns no lines if no stage takes time.
+/// idle. Ranks with equal lines share one line. At most 16 lines of ranks are shown, and a last
+/// line gives the number of lines left out. Returns no lines if no stage takes time.
 std::vector<std::string> chart_lines(const std::vector<SimulatedStage>& stages, int ranks);
 
 /// Formats a table as lines in which the columns are aligned. All rows must have the same number of

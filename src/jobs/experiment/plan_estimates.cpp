@@ -42,9 +42,8 @@ Estimator::Estimator(const std::vector<Stage>& stages, const std::vector<StagePl
   }
 }
 
-/// Returns the machine with only `ranks` ranks, as if a stage had its nodes alone. So the estimate
-/// lets the stage use the whole memory of these nodes. Schedule checks that stages on the same node
-/// fit into its memory together.
+/// Returns the machine with only `ranks` ranks. The estimate of a stage then assumes that no other
+/// stage uses its nodes. Schedule checks that stages on the same node fit into its memory together.
 run::PlanMachine Estimator::machine_of(int ranks) const {
   run::PlanMachine machine = machine_;
   machine.ranks = ranks;
@@ -73,7 +72,8 @@ void Estimator::add_plan(const Config& config, StageEstimate& estimate) const {
     estimate.seconds += time.seconds;
 }
 
-/// Returns whether an error report names a file in a folder of StandIns.
+/// Returns whether an error report names a file in a stand-in folder. Such a folder replaces the
+/// run directory of a stage that has not run (StandIns).
 bool Estimator::is_of_stand_in(const ErrorReport& report) const {
   const auto names_it = [&](const std::string& text) {
     return text.find(stand_ins_.path().string()) != std::string::npos;

@@ -19,10 +19,10 @@ namespace mgpu::jobs {
 struct StageEstimate {
   int ranks = 0;
   double seconds = 0.0;
-  std::string basis{};           // where the time comes from: "guess: training", or "as in" and
-                                 // the name of a run directory; "": no time is known
+  std::string basis{};           // source of the time: "guess: training", or "as in STAMP" with the
+                                 // name of a run directory; "": the time is unknown
   std::uint64_t bytes = 0;       // largest memory that a rank needs
-  std::uint64_t have_bytes = 0;  // memory that the same rank may use; 0: unknown
+  std::uint64_t have_bytes = 0;  // memory available to this rank; 0: unknown
   report::Plan::Limit limit{};   // the memory limit with the largest Limit::used; Limit::what is ""
                                  // if no limit is known
   std::vector<report::Plan::Memory> memory{};  // parts of `bytes`
@@ -41,15 +41,15 @@ public:
   Estimator(const std::vector<Stage>& stages, const std::vector<StagePlan>& plans,
             const StagePlace& place, const run::PlanMachine& machine);
 
-  /// Estimates a stage on `ranks` ranks. For each stage whose output this stage reads and that is
-  /// not reused, estimate() or skip() must have been called.
+  /// Estimates a stage on `ranks` ranks. Before this call, call estimate() or skip() for each stage
+  /// that is not reused and whose output this stage reads.
   /// Ranks:  local.
   /// Errors: those of Job::plan() and StandIns::make(). If Job::plan() fails because output of
   ///         another stage does not exist yet, sets StageEstimate::unknown instead of throwing.
   StageEstimate estimate(std::size_t stage, int ranks);
 
-  /// Makes the stand-in of a stage (StandIns) without estimating the stage. Stages that read the
-  /// output of this stage can then be estimated.
+  /// Makes a stand-in for the output of a stage (StandIns) without estimating the stage. Stages
+  /// that read the output of this stage can then be estimated.
   /// Ranks:  local.
   /// Errors: those of StandIns::make().
   void skip(std::size_t stage);

@@ -34,15 +34,16 @@ public:
   StandIns(StandIns&&) = delete;
   StandIns& operator=(StandIns&&) = delete;
 
-  /// Makes the stand-in folder of stage `index`, and returns its path. The folder has what other
-  /// stages read from this stage: model folders with the files `of_model`, and empty files of rows.
+  /// Makes the stand-in folder of stage `index`, and returns its path. The folder contains what
+  /// other stages read from this stage: model folders with the files `of_model`, and empty files of
+  /// rows.
   /// Ranks:  local.
   /// Errors: Failure E602 (exit 74).
   std::filesystem::path make(const std::vector<Stage>& stages, std::size_t index,
                              const ModelFiles& of_model) const;
 
-  /// Returns the folder in which make() makes the folders of stages. The name of the folder of a
-  /// stage is the stage's index.
+  /// Returns the folder in which make() makes one folder per stage. A stage's folder is named after
+  /// the index of the stage.
   const std::filesystem::path& path() const { return path_; }
 
 private:

@@ -40,8 +40,8 @@ std::vector<std::string> known_names(const Matrix& matrix) {
   return names;
 }
 
-/// Returns the sum of the preferences AXIS=VALUE that a cell with these values has. The sum does
-/// not include preference `round`.
+/// Returns the sum of the preferences AXIS=VALUE that match an entry of `values`. Preference
+/// `round` is not included.
 double sum_of(const Preferences& preferences, const CellValues& values) {
   double sum = 0.0;
   for (const auto& [axis, value] : values)

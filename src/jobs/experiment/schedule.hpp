@@ -16,14 +16,15 @@ struct StageNeed {
   std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; not empty
   int wish = 0;   // maximum number of ranks, unless the smallest of `sizes` is larger; 0: Schedule
                   // decides
-  int round = 0;  // value `round` of the stage (see round_of())
+  int round = 0;  // round of the stage; 0 if the stage uses no round
   double preference = 0.0;  // stages with a larger number come first
 };
 
 /// Which of the ready stages comes first, if their StageNeed::preference is equal.
 enum class Urgency {
   chain,  // the stage with the longest chain of stages that wait for it
-  round,  // a stage of the latest round; of these, the stage with the shortest such chain
+  round,  // a stage of the latest round; among these, the one with the shortest chain of stages
+          // that wait for it
 };
 
 enum class StageState {
@@ -140,7 +141,7 @@ private:
   std::vector<std::size_t> by_urgency_;
   std::set<int> free_;
   NodeMemory memory_;
-  std::map<std::size_t, Loads> loads_;  // by running stage
+  std::map<std::size_t, Loads> loads_;  // of each running stage
   std::vector<std::uint64_t> used_;     // bytes of each node that running stages use
   std::set<std::size_t> waited_for_memory_;
   int ranks_;

@@ -16,9 +16,9 @@ struct StageEnd {
   ExitCode exit = ExitCode::done;
   std::string directory{};  // run directory of the stage; "" if it could not be opened
   std::string error{};      // run::failure_text() of the exception that ended the stage; "" if none
-  std::string result{};     // JobOutcome::result
-  std::vector<report::Result> results{};  // JobOutcome::results
-  std::int64_t done = 0;                  // JobOutcome::done, total and unit
+  std::string result{};     // line that states the result (JobOutcome::result)
+  std::vector<report::Result> results{};  // numbers of the result (JobOutcome::results)
+  std::int64_t done = 0;                  // finished steps or samples (JobOutcome::done)
   std::int64_t total = 0;
   std::string unit{};
 };

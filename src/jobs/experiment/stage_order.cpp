@@ -74,8 +74,9 @@ void find_exports(std::vector<Stage>& stages) {
   }
 }
 
-/// Adds to Stage::after of stage `index` the stages that experiment.after names for it. Only stages
-/// whose values agree() with those of stage `index` are added.
+/// Adds to Stage::after of stage `index` the stages that experiment.after names for it. Adds only
+/// stages that have the same values (round, data set, ...) as stage `index`, where both use the
+/// value.
 void add_given(const ExperimentConfig& keys, std::vector<Stage>& stages, std::size_t index) {
   Stage& stage = stages[index];
   const auto given = keys.after.find(stage.file_name);
@@ -92,9 +93,9 @@ void sort_without_repeats(std::vector<std::size_t>& indices) {
   indices.erase(repeated.begin(), repeated.end());
 }
 
-/// Returns the stages that evaluate cells of the round before the round of `cell`. If `is_of_all`,
-/// all cells of that round count. Otherwise only the cells count that agree with `cell` in all
-/// values except round and eta.
+/// Returns the stages that evaluate cells of the round before the round of `cell`. If `is_of_all`
+/// is true, these are all cells of that round. Otherwise they are the cells of that round with the
+/// same algorithm, data set and model as `cell`, where both cells have the value.
 std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& cell,
                                     bool is_of_all) {
   CellValues wanted = cell.values;
@@ -108,8 +109,8 @@ std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& 
   return evaluations;
 }
 
-/// Adds the evaluations that last_round() returns for each cell to Stage::after of the cell's
-/// stages. Skips stages whose round is not that of the cell.
+/// For each cell, adds the stages that last_round() returns to Stage::after of some of the cell's
+/// stages: those that have the round of the cell.
 void add_last_rounds(const Matrix& matrix, StageGraph& graph) {
   std::vector<std::pair<std::size_t, std::vector<std::size_t>>> added;
   for (const Cell& cell : graph.cells) {

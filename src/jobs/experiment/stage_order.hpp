@@ -22,8 +22,8 @@ void require_names(const ExperimentConfig& keys, const Config& config,
 /// Sets Stage::inputs and Stage::exports of the stages. Adds to Stage::after of each stage all
 /// stages for which it must wait.
 /// Ranks:  local.
-/// Errors: Failure E124 (exit 78) for two stages with the same name or output, and for a cycle;
-///         those of find_rounds().
+/// Errors: Failure E124 (exit 78) for two stages with the same name or output, and for stages that
+///         wait for each other in a cycle; those of find_rounds().
 void find_order(const ExperimentConfig& keys, StageGraph& graph);
 
 }  // namespace mgpu::jobs

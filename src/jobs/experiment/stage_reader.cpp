@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 Config with_shared_keys(const Config& config, const ExperimentConfig& keys) {
   Config shared = config;
   if (keys.gives_seed) shared = shared.with("run.seed", std::to_string(keys.run.seed));
-  // Results then do not depend on the number of ranks.
+  // With this value, results do not depend on the number of ranks.
   if (!shared.is_given("run.deterministic")) shared = shared.with("run.deterministic", "layout");
   return shared;
 }
@@ -113,8 +113,8 @@ const std::string& StageReader::text_of(const fs::path& file) {
 /// uses.
 Config StageReader::read(Open& open) {
   std::exception_ptr
-      failure;  // the first failure of a placeholder; thrown only after read_config(),
-                // which would report this failure as that of an include
+      failure;  // first failure to replace a placeholder; rethrown after read_config(), which would
+                // otherwise report it as the failure of an include
   ConfigSources sources = files_.sources(open.file.string());
   sources.rules = [](const Config& config) { store::read_store_config(config); };
   sources.read = [&](const fs::path& file) {
@@ -164,9 +164,9 @@ std::string StageReader::value_of(const std::string& name, Open& open) const {
   return value->second;
 }
 
-/// Returns the index of the stage of file `file_name` with these values. Adds this stage to
-/// Open::before. For each name whose value this stage uses, adds the open stage's value of this
-/// name to Open::used.
+/// Returns the index of the stage that `file_name`.yaml makes with these values, and adds it to
+/// Open::before. For each name whose value this stage uses, also adds the value of this name in
+/// Open::values to Open::used.
 std::size_t StageReader::stage_before(const std::string& file_name, const CellValues& values,
                                       Open& open) {
   if (!is_plain_name(file_name))

@@ -18,7 +18,8 @@
 
 namespace mgpu::jobs {
 
-/// Reads stage files with the values of a cell, and replaces these placeholders in them:
+/// Reads stage files with the values of a cell (algorithm, data set, model, round and eta), and
+/// replaces these placeholders in them:
 ///   ${algorithm}, ${dataset}, ${model}, ${round}, ${eta}   the values of the cell
 ///   ${phase}           "first" in round 0 and "later" in other rounds
 ///   ${stage.NAME}      the output of the stage of file NAME.yaml with the same values

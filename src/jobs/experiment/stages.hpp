@@ -35,16 +35,18 @@ struct Stage {
                                  // read the output have paths in this folder
   std::string file_name{};       // name of `file` without .yaml
   CellValues values{};           // values that the stage uses (see StageReader)
-  /// Has an entry for each placeholder ${rounds.NAME} in the file. A placeholder names one stage
-  /// per round. The key is its stage of the last round, which is the round of this stage. The value
-  /// lists its stages of earlier rounds, in the order of rounds.
+  /// Describes the placeholders ${rounds.NAME} in the file. Such a placeholder names one stage for
+  /// each round up to the round of this stage. The key of the map is the index of the named stage
+  /// of the last of these rounds. The value lists the named stages of the earlier rounds, in the
+  /// order of rounds.
   std::map<std::size_t, std::vector<std::size_t>> rounds{};
   std::vector<StageInput> inputs{};    // files that the stage reads from other stages
   std::vector<std::size_t> after{};    // indices of the stages for which it waits, ascending
   std::vector<std::string> exports{};  // formats of --export whose files other stages read
-  std::vector<int> sizes{};            // see StageNeed; set by choose_sizes()
-  int wish = 0;                        // see StageNeed
-  double preference = 0.0;             // see StageNeed
+  std::vector<int> sizes{};            // numbers of ranks that can run the stage; set by
+                                       // choose_sizes()
+  int wish = 0;                        // experiment.ranks of the stage; 0 if not set
+  double preference = 0.0;             // see set_preferences()
 };
 
 /// One evaluation of an algorithm, with one data set, model, round and eta.

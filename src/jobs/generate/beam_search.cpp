@@ -8,8 +8,8 @@
 namespace mgpu::jobs {
 namespace {
 
-// The number of a beam's random stream consists of two parts. The bits from bit kRoundBit on hold
-// the number of finished steps. The bits below hold BeamPrompt::sample plus the index of the
+// The number of a beam's random stream consists of two parts. The bits from bit kRoundBit on are
+// the number of finished steps. The lower bits are BeamPrompt::sample plus the index of the
 // completion.
 constexpr int kRoundBit = 44;
 

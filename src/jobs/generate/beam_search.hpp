@@ -14,21 +14,22 @@
 
 namespace mgpu::jobs {
 
-/// A prompt that a beam search completes. Completion i begins with the random stream `sample` + i.
+/// A prompt that a beam search completes. The first step of completion i is drawn from the random
+/// stream `sample` + i.
 struct BeamPrompt {
   const rows::EncodedPrompt* prompt = nullptr;
   std::uint64_t sample = 0;
 };
 
 /// Completes prompts step by step. After each step, a process reward model scores the unfinished
-/// completions of a prompt. The completions with the highest scores continue. Their number is that
-/// of the unfinished completions divided by generate.reward.beam_width, rounded up. Copies of the
-/// completions that continue replace the other unfinished completions, so the number of completions
-/// stays the same. Completions that have ended are kept.
+/// completions of a prompt. Of N unfinished completions, only those with the highest scores
+/// continue: N / generate.reward.beam_width completions, rounded up. Copies of them replace the
+/// other unfinished completions, so the number of completions stays the same. Completions that have
+/// ended are kept.
 ///
-/// The completions of all prompts of a batch grow together. A copy shares the cache pages of its
-/// origin. On the CPU, the completions of a prompt depend only on the prompt and its random stream,
-/// not on other prompts.
+/// A batch contains completions of several prompts. A copy shares the cache pages of the completion
+/// from which it was copied. On the CPU, the completions of a prompt depend only on the prompt and
+/// its random stream, not on other prompts.
 ///
 /// Source: beam search with a verifier in Snell et al., arXiv 2408.03314, 5.1.
 class BeamSearch {
@@ -50,7 +51,7 @@ public:
   void free_cache() { paths_.free_pool(); }
 
 private:
-  /// A completion, and its sequence in the decode session until the completion has ended.
+  /// A completion. Until it ends, `sequence` is its sequence in the decode session.
   struct Beam {
     std::int64_t sequence = 0;
     lm::Completion completion{};
@@ -92,9 +93,9 @@ private:
 };
 
 /// Decides which of a prompt's N unfinished completions continue. Returns, for each completion, the
-/// index of the completion whose copy replaces it. Only the ceil(N / width) completions with the
-/// highest scores are copied. Each gets N / ceil(N / width) copies, rounded down, and the best ones
-/// get one copy more until there are N copies. NaN is lower than any score.
+/// index of the completion whose copy replaces it. Only the K = ceil(N / width) completions with
+/// the highest scores are copied. Each of them gets N / K copies, rounded down. The best N mod K of
+/// them get one more copy. NaN is lower than any score.
 /// Shapes: scores [N]
 std::vector<std::size_t> continued_of(std::span<const double> scores, std::int64_t width);
 

@@ -25,8 +25,9 @@ struct MetricDifference {
 struct Comparison {
   std::vector<std::int64_t> prompts{};      // column prompt_index of table prompts
   std::vector<MetricDifference> metrics{};  // the metrics that both runs have
-  std::size_t main = 0;  // index of the metric for headlines: the first that exists of score,
-                         // pass_1, reward and kl; 0 if none exists
+  /// Index in `metrics` of the metric that the page shows first. It is the first of score, pass_1,
+  /// reward and kl that exists; 0 if none of these exists.
+  std::size_t main = 0;
   std::vector<double> changes{};  // change of the main metric, for each prompt; NaN: no value
 };
 
@@ -43,8 +44,8 @@ std::string signed_text(double value);
 /// Formats the metrics as a table for people.
 std::string comparison_text(const Comparison& comparison);
 
-/// Compares two runs of job generate (run::CompareRuns). Writes the numbers to request.numbers and
-/// a page to request.page. Returns comparison_text().
+/// Compares two runs of job generate, for --compare. Writes the numbers to request.numbers and a
+/// page to request.page. Returns comparison_text().
 /// Errors: those of compare_prompts(), store::require_sound() and store::read_table(); Failure E145
 ///         (exit 65) for a run without an evaluation; E601 (exit 73) or E602 (exit 74) if a file
 ///         cannot be written.

@@ -23,12 +23,13 @@ struct CompletedPrompt {
   rows::RowFacts facts;
 
   /// Has KL(p || q) for each token of each completion, in nats. p is the distribution of
-  /// model.path, with the offsets of the guide if there is a guide. Both distributions are at the
-  /// sampling temperature (1 for greedy decoding), without repetition penalty, top k and top p.
+  /// model.path. If there is a guide (the value model of generate.guide.path), p includes the
+  /// offsets that the guide adds to the logits. Both distributions are at the sampling temperature
+  /// (1 for greedy decoding), without repetition penalty, top k and top p.
   /// - With generate.reference, q is the distribution of the reference.
   /// - With a guide but no reference, q is the distribution of model.path without offsets. The
-  ///   value is NaN for tokens that the row gives (generate.roll_in), because the guide did not see
-  ///   these tokens.
+  ///   value is NaN for tokens that are copied from the row (generate.roll_in), because no guide
+  ///   was used for them.
   /// - Without a guide and a reference, `divergences` is empty.
   std::vector<std::vector<double>> divergences{};
 };
@@ -77,8 +78,8 @@ private:
   bool has_guide_;
   std::optional<rows::StopStrings> stops_;
   lm::Generator generator_;
-  std::optional<lm::Generator> greedy_;  // makes completion 0 of each prompt; nullopt: generator_
-                                         // makes all completions
+  std::optional<lm::Generator> greedy_;  // for generate.first_greedy: makes completion 0 of each
+                                         // prompt
   lm::SeeProgress see_progress_{};
   std::optional<BeamSearch> beams_;
 };

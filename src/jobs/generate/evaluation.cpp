@@ -80,8 +80,8 @@ void add_rates(const JudgedRows& judged, Evaluation& evaluation) {
   }
 }
 
-/// Adds a metric whose value for each prompt is metric `of` minus metric `from`. The mean of this
-/// metric then has the confidence interval of paired differences.
+/// Adds a metric whose value for each prompt is metric `of` minus metric `from`. The confidence
+/// interval of the new metric's mean is that of paired differences.
 void add_paired_difference(const std::string& key, const std::string& label, const std::string& of,
                            const std::string& from, Evaluation& evaluation) {
   PromptMetric metric{key, label};

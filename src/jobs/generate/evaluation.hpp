@@ -27,7 +27,7 @@ struct PromptMetric {
 /// ranks nor on how many attempts the run took.
 struct Evaluation {
   std::vector<std::int64_t> prompts{};    // index of each prompt that was evaluated, ascending
-  std::vector<std::int64_t> checksums{};  // CRC-32C of the prompt in the user's row
+  std::vector<std::int64_t> checksums{};  // CRC-32C of the prompt in its input row
   std::vector<std::string> groups{};      // column `group` of the row, "" without it
   std::vector<std::int64_t> samples{};    // number of completions of each prompt
   std::vector<std::int64_t> right{};  // right completions per prompt; empty: no answers are checked
@@ -36,8 +36,9 @@ struct Evaluation {
 
   std::optional<SearchKind> search{};  // generate.search; nullopt: no searches among `metrics`
 
-  /// Returns whether `key` is the accuracy of search `search` among k completions, or the gain of
-  /// this accuracy over a random completion. Returns false without a search.
+  /// Returns whether `key` is the key of one of two metrics: the accuracy of search `search` among
+  /// k completions, or this accuracy minus that of a random completion. Returns false without a
+  /// search.
   bool is_of_search(const std::string& key, std::int64_t k) const;
 
   /// Returns whether some row has a group.
@@ -60,7 +61,7 @@ Evaluation evaluate_rows(const store::ReadTable& rows,
                          std::optional<SearchKind> search = std::nullopt);
 
 /// Evaluates the completions in the journal. `table` must have column prompt_index. Returns nullopt
-/// if this is the only column of `table` that evaluate_rows() uses.
+/// if `table` has no other column that evaluate_rows() uses.
 ///
 /// Ranks:  collective over `world`; all ranks get the same result.
 /// Errors: those of read_chunks() and RowFile::read(), on all ranks.

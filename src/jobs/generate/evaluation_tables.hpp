@@ -10,8 +10,8 @@
 namespace mgpu::jobs {
 
 /// Returns two tables for results.h5. Table `evaluation` has the mean of each metric over all
-/// prompts, and over the prompts with the same text in data.columns.group. Table `prompts` has the
-/// values of each prompt.
+/// prompts, and over each group of prompts (data.columns.group). Table `prompts` has the values of
+/// each prompt.
 std::vector<store::SmallTable> evaluation_tables(const Evaluation& evaluation);
 
 /// Returns the mean of each metric over all prompts, for the end table, summary.json and the page.

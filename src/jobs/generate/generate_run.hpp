@@ -54,7 +54,7 @@ private:
   GenerateInputs inputs_;
   run::RowPhase phase_;
   std::optional<rows::PromptEncoder> encoder_;
-  std::unique_ptr<lm::ResidentModels> own_models_;   // made by judging_models()
+  std::unique_ptr<lm::ResidentModels> own_models_;   // shares weights among ranks of a node
   std::optional<rewards::WeightedRewards> rewards_;  // from reward.functions; only on leaders
   std::unique_ptr<CompletionScorer> scorer_;         // from generate.search; only on leaders
   std::optional<lm::ModelGroup> reference_;          // model of generate.reference

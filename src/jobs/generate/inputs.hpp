@@ -53,8 +53,9 @@ struct GenerateInputs : rows::ModelRows {
   }
 
   /// Encodes `count` prompts from row `first` on. If a row cannot be used, member `facts` of its
-  /// prompt says why. With data.on_bad_row=stop the reason is also added to `problems`. The key
-  /// generate.beyond_context decides about prompts that are longer than the model's context.
+  /// prompt contains the reason. With data.on_bad_row=stop the reason is also added to `problems`.
+  /// The key generate.beyond_context decides what happens to prompts that are longer than the
+  /// model's context.
   std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count,
                                           rows::PromptEncoder& encoder,
                                           formats::LineProblems& problems) const;
@@ -80,8 +81,8 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
 /// Errors: those of open_rows() and of reading the folders of the models.
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
-/// Returns a note about reward `match` if completions are requested and the first row has an
-/// `answer`, but neither rewards nor a data set judge the completions. Otherwise returns "".
+/// Returns a note that suggests reward `match`. Returns "" unless completions are requested, the
+/// first row has an `answer`, and the run has neither rewards nor a data set.
 std::string answer_note(const GenerateInputs& inputs);
 
 /// Returns the number of rows of the data, or 0 if the data cannot be read. The run reports the

@@ -33,8 +33,10 @@ public:
 
   /// Completes all prompts and writes results.h5.
   /// Ranks:  collective over the world.
-  /// Errors: Failure E531 on all ranks for the rows for which count_tokens() throws it; the message
-  ///         shows the first five of these rows. Also those of run::RowPhase and store::seal().
+  /// Errors: Failure E531 on all ranks if a row cannot be used and data.on_bad_row is stop, or if a
+  ///         prompt is longer than the model's context and generate.beyond_context is stop. The
+  ///         message shows the first five of these rows. Also those of run::RowPhase and
+  ///         store::seal().
   run::JobOutcome run(run::RunContext& run) const override;
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;

@@ -13,7 +13,7 @@
 namespace mgpu::jobs {
 namespace {
 
-// The keys that are of use only if tokens are sampled. In greedy decoding, generate.num_samples
+// The keys that make sense only if tokens are sampled. In greedy decoding, generate.num_samples
 // would repeat the same completion, and the others would have no effect.
 constexpr std::array kDrawKeys = {"generate.temperature", "generate.top_k", "generate.top_p",
                                   "generate.num_samples"};

@@ -23,9 +23,9 @@ ModelPart largest_part(const lm::LmConfig& config, const lm::GroupPlan& plan, in
 /// Returns how many bytes the weights of a guide take on a rank. Each rank holds the whole guide.
 std::int64_t guide_weights(const lm::LmConfig& guide, const lm::MemoryDemand& demand);
 
-/// Returns how many bytes a guide needs in addition to its weights: the cache of its sequences and
-/// candidates, and one forward pass over all candidates. `demand` is the demand of the guided
-/// model.
+/// Returns how many bytes a guide needs in addition to its weights: its KV cache, and one forward
+/// pass over all candidates. The candidates are the next tokens that the guide scores for a
+/// sequence; the KV cache includes them. `demand` is the demand of the guided model.
 std::int64_t guide_batch_bytes(const lm::LmConfig& guide, std::int64_t candidates,
                                lm::MemoryDemand demand);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kShownCharacters = 300;
 constexpr std::array kRates = {"pass_",     "maj_",         "best_",
-                               "weighted_", "over_random_", "over_maj_"};  // metrics for each k
+                               "weighted_", "over_random_", "over_maj_"};  // followed by k in keys
 
 report::Figure length_figure(const GeneratePlots& plots) {
   const bool is_scoring = plots.is_scoring_only;

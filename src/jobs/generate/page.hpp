@@ -47,7 +47,7 @@ struct GeneratePlots {
   bool is_scored = false;        // true: prompts have log-probabilities
   bool is_scoring_only = false;  // true: there are no completions
   std::int64_t prompt_tokens = 0;
-  std::int64_t scored_prompt_tokens = 0;  // tokens of usable prompts, except the first of each
+  std::int64_t scored_prompt_tokens = 0;  // tokens of usable prompts, without their first tokens
   std::int64_t output_tokens = 0;
   double prompt_log_prob = 0.0;  // sum over tokens, nats
   double output_log_prob = 0.0;
@@ -58,7 +58,7 @@ struct GeneratePlots {
   double total_tokens_per_second = 0.0;   // speed of all groups in this attempt
   std::vector<Sample> samples;            // different completions of the first prompts
   std::int64_t num_samples = 1;           // completions of each prompt
-  std::string settings;                   // how tokens were chosen
+  std::string settings;                   // result of sampling_text()
   std::int64_t context = 0;               // result of rows::context_of(), in tokens; 0: no limit
   std::int64_t evaluated_prompts = 0;     // prompts that were evaluated
   Rates pass{};                           // pass@k; empty if nothing checks answers

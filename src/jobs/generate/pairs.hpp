@@ -23,9 +23,9 @@ std::vector<CompletionPair> best_and_worst(std::span<const std::int64_t> prompts
                                            std::span<const double> returns);
 
 /// Returns pairs of the first completion of each prompt and each other completion of the prompt. Of
-/// a pair, the completion with the higher return is the chosen one. Pairs with equal returns are
-/// left out, unless `has_ties` is true. In such a pair, the first completion is the chosen one.
-/// Completions without a return (NaN) are left out.
+/// a pair, the completion with the higher return is the chosen one. If `has_ties` is true, pairs
+/// with equal returns are kept, with the first completion as the chosen one. Otherwise they are
+/// left out. Completions without a return (NaN) are left out.
 ///
 /// Shapes: those of best_and_worst().
 std::vector<CompletionPair> first_and_others(std::span<const std::int64_t> prompts,
@@ -37,9 +37,10 @@ std::vector<CompletionPair> first_and_others(std::span<const std::int64_t> promp
 /// or in column `score` if there is no `reward`. Empty completions are left out, because no recipe
 /// learns from them. Pairs of two completions with the same text are also left out.
 ///
-/// With generate.roll_in, a line also has `cut`. This is the value of column `cut` of table
-/// `samples`: the number of tokens from the input row with which both completions begin, minus 1.
-/// `cut` is smaller if recipes that tokenize the texts would get fewer leading tokens again.
+/// With generate.roll_in, a line also has `cut`. Both completions begin with the same tokens from
+/// the input row, and `cut` is the number of these tokens, minus 1. A recipe tokenizes the texts of
+/// the pair again. If this changes one of the first `cut` tokens of a completion, `cut` counts only
+/// the tokens before the first changed token. If it changes the prompt, `cut` is 0.
 ///
 /// Returns the number of lines.
 ///

@@ -97,8 +97,8 @@ private:
     const lm::MemoryDemand demand = this->demand(longest);
     const std::int64_t rows = run::rows_at_once(inputs_.counts(), demand.batch_size);
     const std::int64_t samples = rows * inputs_.config.num_samples;
-    // For each token of the prompts and completions, the results hold its id, log-probability and
-    // text.
+    // For each token of the prompts and completions, the results contain its id, its
+    // log-probability and its text.
     const std::int64_t tokens = samples * (longest + new_tokens());
     return {.model = inputs_.model,
             .demand = demand,
@@ -273,7 +273,7 @@ std::uint64_t GenerateJob::disk_bytes() const {
   const std::uint64_t text = input::bytes_of(keys_.rows.options);
   const auto new_tokens = static_cast<std::uint64_t>(keys_.max_new_tokens);
   const auto samples = static_cast<std::uint64_t>(keys_.num_samples);
-  // A byte of the input becomes at most one token. For this token, the results hold an id and a
+  // A byte of the input becomes at most one token. For this token, the results contain an id and a
   // log-probability (8 bytes), and the byte itself. A token of a completion has about eight bytes
   // of text in addition to its id and log-probability.
   const std::uint64_t row = new_tokens * (keys_.has_divergence() ? 20 : 16) + 256;

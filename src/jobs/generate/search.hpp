@@ -46,9 +46,9 @@ void check_search_keys(const Config& config);
 /// generate.reward.path is null.
 std::optional<SearchKeys> read_search_keys(const Config& config);
 
-/// Returns whether the folder of generate.reward.path has a process reward model, a
-/// ForTokenClassification. Otherwise the folder should have a reward model, a
-/// ForSequenceClassification. This function does not check whether it does.
+/// Returns whether the folder of generate.reward.path has a process reward model
+/// (ForTokenClassification). If the result is false, the folder should have a reward model
+/// (ForSequenceClassification), but this function does not check that.
 ///
 /// Errors: Failure E603, E622, E623.
 bool judges_steps(const SearchKeys& keys);

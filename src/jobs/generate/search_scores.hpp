@@ -35,12 +35,13 @@ struct CompletionScore {
 /// Scores completions with the model of generate.reward.path. On the CPU, a score depends only on
 /// the completion and its prompt, not on other completions.
 ///
-/// A process reward model gives each step a probability. This model reads the kind of tokens that
-/// it was trained on. These are either the sampled tokens, or the tokens of the texts of the steps
-/// and of separators. A reward model gives each completion one number; the score is the logistic
-/// function of that number. A completion has no score if the model has fewer learned positions than
-/// the prompt and the completion have tokens. The same holds if the model's tokenizer or chat
-/// template refuses the text of the completion or its prompt.
+/// A process reward model gives each step a probability. It reads either the sampled tokens or
+/// texts, as in its training. In the second case, the texts of the prompt and the steps are
+/// tokenized again, with a separator after each step. A reward model gives each completion one
+/// number; the score is the logistic function of that number. A completion has no score if the
+/// model has fewer learned positions than the prompt and the completion have tokens. It also has no
+/// score if the model's tokenizer or chat template refuses the text of the completion or its
+/// prompt.
 class CompletionScorer {
 public:
   CompletionScorer() = default;
@@ -54,9 +55,10 @@ public:
   virtual std::vector<CompletionScore> score(std::span<const SearchedCompletion> completions) = 0;
 };
 
-/// Opens the model of generate.reward.path on `device`. With `models`, the ranks of a node share
-/// its weights. `encoder` has the tokenizer of folder `model`, the model that generates the
-/// completions. `keys` and `encoder` must outlive the result.
+/// Opens the model of generate.reward.path on `device`. If `models` is not nullptr, the ranks of a
+/// node share the weights of this model. `model` is the folder of the model that generates the
+/// completions, and `encoder` has the tokenizer of this folder. `keys` and `encoder` must outlive
+/// the result.
 /// Ranks:  local.
 /// Errors: Failure E603 if steps are lines and `model` has no tokenizer; those of
 ///         lm::StepScorer::open() and rows::open_rewards().
@@ -65,8 +67,8 @@ std::unique_ptr<CompletionScorer> open_scorer(const SearchKeys& keys,
                                               const std::filesystem::path& model, Device device,
                                               lm::ResidentModels* models);
 
-/// Returns settings with which the functions of rows/reward_model.hpp use the model of
-/// generate.reward.path as reward `model`.
+/// Returns settings for the functions of rows/reward_model.hpp. The only reward in these settings
+/// is `model`, with the model of generate.reward.path.
 rewards::RewardSettings reward_settings_of(const SearchKeys& keys);
 
 /// Returns the score of a completion, computed from the probabilities of its steps. There must be

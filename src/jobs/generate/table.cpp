@@ -30,7 +30,7 @@ struct CompletionRow {
   double reward = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> parts{};  // rewards without weights; empty without a completion
   std::string answer{};         // the answer that the completion gives; "" for none
-  std::int32_t same_as = -1;    // the prompt's first completion with an equal answer; -1: none
+  std::int32_t same_as = -1;    // first completion of the prompt with an equal answer; -1: none
   CompletionScore searched{};   // score for generate.search
   bool is_chosen = false;       // whether generate.search chooses this completion
 };

@@ -20,7 +20,7 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr double kBytesPerToken = 3.0;  // lower bound: texts have about 4, and JSON adds more
+constexpr double kBytesPerToken = 3.0;  // lower bound: text has about 4, and JSON has more
 
 /// Returns an upper bound of the number of tokens in a file of `bytes` bytes with `samples`
 /// samples. A sample has at most `max_length` tokens.

@@ -22,8 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kShownTexts = 3;
-constexpr std::int64_t kShownTokens = 160;  // tokens shown of a text
-constexpr std::int64_t kShownPrompt = 24;   // shown tokens of the prompt, before the learned tokens
+constexpr std::int64_t kShownTokens = 160;  // largest number of shown tokens of a text
+constexpr std::int64_t kShownPrompt = 24;   // prompt tokens shown; more before a short completion
 constexpr std::size_t kShownGuesses = 10;
 constexpr std::int64_t kSeenTokens = 32768;  // tokens whose top-k probability is averaged
 constexpr std::int64_t kBlockTokens = 512;   // consecutive tokens that are read together

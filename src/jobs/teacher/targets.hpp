@@ -9,14 +9,14 @@
 
 #include "keys.hpp"
 
-// Shapes in this header: T = tokens of a sample, K = teacher.top_k, or the size of a smaller
-// vocabulary.
+// Shapes in this header: T = tokens of a sample, K = teacher.top_k, or the size of the vocabulary
+// if it is smaller.
 namespace mgpu::jobs {
 
 /// The teacher's predictions at each token of one sample, as table `samples` stores them. A student
 /// is trained on these targets.
 struct TokenTargets {
-  std::vector<float> log_sums;  // [T] logsumexp of all logits / teacher.temperature, nats
+  std::vector<float> log_sums;  // [T] logsumexp(logits / teacher.temperature), nats
 
   // The next three members have values only with teacher.targets=topk.
   std::vector<std::uint32_t> ids;  // [T, K] most probable first, ties by ascending id

@@ -24,7 +24,7 @@ at::Tensor zeros_of(at::IntArrayRef shape, const at::TensorOptions& options) {
 }
 
 /// Sets pool[slots[n]] = computed[n], converted to the pool's type. On the CPU, the function calls
-/// memcpy for each line, because index_copy_ would be slower.
+/// memcpy for each n, because index_copy_ would be slower.
 void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tensor& computed) {
   const at::Tensor lines = computed.to(pool.scalar_type());
   if (tensor::runs_on_gpu(pool)) {
@@ -95,7 +95,7 @@ std::int64_t PagedCache::fork(std::int64_t sequence, std::int64_t pages) {
   const std::int64_t copy = fork(sequence);
   Sequence& it = sequences_[static_cast<std::size_t>(copy)];
   for (auto page = it.pages.begin() + pages; page != it.pages.end(); ++page)
-    pool_.give_back(*page);  // the origin still uses the page
+    pool_.give_back(*page);  // the origin of the fork still uses the page
   it.pages.resize(static_cast<std::size_t>(pages));
   it.length = pages * page_tokens_;
   return copy;

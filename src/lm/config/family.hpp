@@ -16,7 +16,7 @@ namespace mgpu::lm {
 /// family.cpp.
 struct Family {
   std::string_view name;          // model_type
-  std::string_view class_prefix;  // such as "Llama", for transformers' LlamaForCausalLM
+  std::string_view class_prefix;  // prefix of transformers' class names, such as "Llama"
 
   /// Sets the fields of `config` that depend on the family. parse_lm_config() sets all other
   /// fields.

@@ -18,7 +18,8 @@ at::Tensor without_offsets(const CandidateOffsets& offsets, const OnlineLogits& 
 }
 
 /// Finds the `best` most probable tokens of each row. The function fold() adds each piece of the
-/// logits to the members that are needed. The other members stay empty.
+/// logits to the members that are needed. The other members stay empty. Changed logits are those
+/// after repetition penalty, processors and offsets.
 struct BestSearch {
   OnlineLogits folded;          // sums over the changed logits, and the best tokens
   OnlineLogits tempered;        // sums over the changed logits, divided by the temperature

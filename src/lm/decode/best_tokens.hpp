@@ -11,7 +11,7 @@
 // Shapes in this header: N rows of a draw, K best tokens of each row.
 namespace mgpu::lm {
 
-/// Has the K most probable tokens of each row, most probable first. Tokens with equal logits are in
+/// The K most probable tokens of each row, most probable first. Tokens with equal logits are in
 /// ascending order of their ids. Changed logits are those after repetition penalty, processors and
 /// offsets.
 struct BestTokens {
@@ -21,7 +21,8 @@ struct BestTokens {
   at::Tensor logits;      // [N, K] float32, changed
   at::Tensor log_probs;   // [N, K] float32, from the model's unchanged logits; [0]: unknown,
                           // because a repetition penalty or a block processor changes logits
-  at::Tensor divergences;  // [N] float64, DrawnToken::divergence; [0] without a candidate processor
+  at::Tensor divergences;  // [N] float64, KL divergence due to the offsets
+                           // (DrawnToken::divergence); [0] without a candidate processor
 };
 
 /// Returns whether top p needs the sum over the whole vocabulary, BestTokens::log_totals.

@@ -15,13 +15,14 @@
 // Shapes in this header: N rows of a draw, n rows of a LogitsPiece, D width, K candidates.
 namespace mgpu::lm {
 
-/// For each row of a LogitsPiece, the columns of the row's candidates (see CandidateProcessor).
+/// The columns of the candidates in a LogitsPiece. A candidate is a token to whose logit a
+/// CandidateProcessor adds an offset.
 struct CandidatePlaces {
   at::Tensor columns;       // [n, K] int64; 0 for a candidate that is not in the piece
   at::Tensor is_elsewhere;  // [n, K] bool: the candidate is not in the piece
 };
 
-/// Returns the columns of `piece` that hold the candidates in `offsets`.
+/// Returns the columns of the candidates in `offsets` for the rows of `piece`.
 CandidatePlaces places_in(const CandidateOffsets& offsets, const LogitsPiece& piece);
 
 /// Adds the offset of each candidate to the candidate's logit, in place, if this logit is in the
@@ -29,7 +30,8 @@ CandidatePlaces places_in(const CandidateOffsets& offsets, const LogitsPiece& pi
 void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece);
 
 /// The hidden states from which tokens are drawn, one row per token, and the data that change the
-/// logits of these rows. The site of a row has the sample and position of its token.
+/// logits of these rows. The site of a row contains the sample and the position of the token to
+/// draw.
 struct SampledRows {
   const LanguageModel& model;
   const at::Tensor& hidden;         // [N, D]
@@ -39,9 +41,10 @@ struct SampledRows {
   CandidateOffsets offsets{};
 };
 
-/// Returns the rows of a draw. If `config` has a repetition penalty, SampledRows::penalized has the
-/// ids to penalize. If there is a candidate processor, SampledRows::offsets has its offsets. A
-/// member that is not needed has undefined tensors. The arguments must outlive the result.
+/// Returns the rows of a draw. If `config` has a repetition penalty, SampledRows::penalized
+/// contains the ids to penalize. If there is a candidate processor, SampledRows::offsets contains
+/// its offsets. The tensors of a member that is not needed are undefined. The arguments must
+/// outlive the result.
 ///
 /// Ranks:  collective over the ranks that have the head
 /// Errors: ShapeError when the numbers of sites and rows differ, or when the candidate processor

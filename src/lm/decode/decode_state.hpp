@@ -14,13 +14,13 @@
 namespace mgpu::lm {
 
 /// Input tokens of a sequence, of which the model has processed only the first `seen` so far. If
-/// there are tokens, exactly one of `ids`, `embeddings` and `device_ids` has them.
+/// there are tokens, they are in exactly one of `ids`, `embeddings` and `device_ids`.
 struct SequenceInput {
   std::vector<std::int64_t> ids;
   at::Tensor embeddings;  // [n, D]
   at::Tensor device_ids;  // [n] int64
   std::int64_t size = 0;
-  std::int64_t seen = 0;  // number of tokens already in the cache
+  std::int64_t seen = 0;  // number of these tokens that are in the cache
   bool is_fed = false;    // true: one token for the next pass; false: a prefill
   PrefillOptions options{};
 };

@@ -10,9 +10,9 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns the cumulative sums of each row, [N, K], added in the order of the tokens. A GPU keeps
-/// this order if it sums the columns of a matrix with several columns. So the rows are copied into
-/// such columns.
+/// Returns the cumulative sums of each row, [N, K], added in the order of the tokens. On a GPU,
+/// cumsum() keeps this order only along the columns of a matrix that has several columns. So each
+/// row is copied into two columns of such a matrix.
 at::Tensor reached(const at::Tensor& probabilities) {
   const at::Tensor columns = at::cat({probabilities, probabilities}).t().contiguous();  // [K, 2 N]
   return columns.cumsum(0).t().narrow(0, 0, probabilities.size(0));
@@ -37,7 +37,8 @@ at::Tensor probabilities_of(const BestTokens& best, const SamplingConfig& config
   return scaled(kept.masked_fill(before >= config.top_p, 0.0));
 }
 
-/// Returns the index of the drawn token in each row, [N] int64, as pick() does.
+/// Returns the index of the drawn token in each row, [N] int64, by the rule of pick() in
+/// top_k_top_p.hpp.
 at::Tensor picks(const at::Tensor& probabilities, const at::Tensor& uniforms) {
   const at::Tensor sums = reached(probabilities);
   const at::Tensor aims = uniforms.unsqueeze(1) * sums.narrow(1, -1, 1);

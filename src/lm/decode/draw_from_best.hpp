@@ -8,10 +8,11 @@
 
 namespace mgpu::lm {
 
-/// Draws one token per row among its best tokens (SamplingConfig::top_k), after temperature and
-/// top p. The steps are those of top_k_top_p() and pick(). They are tensor operations here, so the
-/// host reads nothing back. Only the rounding of exponential functions may differ. A row whose
-/// logits are not finite gets any valid id, and its sum in DrawnRows::log_sums is not finite.
+/// Draws one token per row among its best tokens (SamplingConfig::top_k), after temperature and top
+/// p. The steps are those of top_k_top_p() and pick() in top_k_top_p.hpp. They are tensor
+/// operations here, so the host reads nothing back. Compared with top_k_top_p(), only exponential
+/// functions may be rounded differently. A row whose logits are not finite gets any valid id, and
+/// its sum in DrawnRows::log_sums is not finite.
 ///
 /// config.top_k must be above 0. The smaller of config.top_k and the size of the vocabulary must be
 /// at most kernels::kMaxBest.

@@ -37,7 +37,8 @@ struct DrawsHere {
   }
 };
 
-/// Returns the total probability of the tokens that the ranks before this one hold, [N] float64.
+/// Returns the total probability of the tokens in the vocabulary parts of all lower ranks, [N]
+/// float64.
 at::Tensor share_before(const LanguageModel& model, const at::Tensor& log_sums_here,
                         const at::Tensor& log_sums) {
   const at::Tensor none = at::zeros(log_sums.sizes(), log_sums.options().dtype(at::kDouble));

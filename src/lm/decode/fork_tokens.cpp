@@ -11,7 +11,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns the slots of the first `count` tokens of a sequence.
+/// Returns the slots of the first `count` tokens of a sequence. A slot is an index into the cached
+/// keys and values of a layer.
 at::Tensor slots_of(const PagedCache& cache, std::int64_t sequence, std::int64_t count) {
   std::vector<std::int64_t> slots;
   for (std::int64_t token = 0; token < count; ++token)
@@ -73,7 +74,7 @@ std::int64_t DecodeSession::add_mean(std::span<const std::int64_t> origins, std:
     if (is_waiting(origin) || length(origin) != count)
       throw Error("DecodeSession: add_mean of pending input or of different lengths");
   const std::int64_t mean = state_->cache.add();
-  DecodeSequence& mine = state_->begin(mean, sample);  // grows the list before at() is called
+  DecodeSequence& mine = state_->begin(mean, sample);  // may move the states, so at() comes later
   mine.context = state_->at(origins[0]).context;
   if (state_->failure.is_own() || count == 0) return mean;
   state_->cache.extend(mean, count);

@@ -89,8 +89,8 @@ void GenerationBatch::open(std::size_t index) {
   prefills_.push_back(std::move(prefill));
 }
 
-/// Requests the scores of the continuation tokens of a pass, and with
-/// GenerationConfig::scores_prompts those of its prompt tokens. If there is a SeeHidden callback
+/// Requests the scores of the continuation tokens of a pass. With GenerationConfig::scores_prompts,
+/// also requests the scores of the prompt tokens of the pass. If there is a SeeHidden callback
 /// and this rank has the head, also requests a call with the hidden states of the prompt tokens.
 void GenerationBatch::look_at(const PassView& view) {
   scores_.clear();

@@ -17,7 +17,7 @@
 // Shapes in this header: D width.
 namespace mgpu::lm {
 
-/// References to callbacks of a Generator, which have to outlive the batches.
+/// References to the callbacks of a Generator. The callbacks have to outlive the batches.
 struct GenerationWatch {
   const StopText& stop_text;
   const SeeHidden& see_hidden;

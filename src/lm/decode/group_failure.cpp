@@ -80,8 +80,8 @@ at::Tensor GroupFailure::hidden(std::span<const SequenceSpan> spans, PagedCache&
 }
 
 /// Takes part in the communication of a pass that this rank cannot compute. Returns meaningless
-/// numbers, [W, D], or [0, D] on ranks without the head. In a pipeline, the numbers are NaN, so the
-/// rank with the head cannot draw from them.
+/// numbers in the shape of the hidden states: [output rows, D], or [0, D] on ranks without the
+/// head. In a pipeline, the numbers are NaN, so the rank with the head cannot draw from them.
 at::Tensor GroupFailure::dummy_hidden(std::span<const SequenceSpan> spans,
                                       const at::TensorOptions& options) {
   const auto [rows, outputs] = count_rows(spans);

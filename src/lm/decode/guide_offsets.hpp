@@ -7,9 +7,9 @@
 // Shapes in this header: M = rows of outputs, O = outputs of the value head.
 namespace mgpu::lm {
 
-/// Returns guide_offset() of each row, [M] float32 on the device of `outputs`. The function does
-/// not copy values from the device to the host. On the CPU the bits of a row's offset depend on
-/// that row only.
+/// Returns guide_offset(), the offset of a candidate token's logit, for each row of outputs: [M]
+/// float32 on the device of `outputs`. The function does not copy values from the device to the
+/// host. On the CPU the bits of a row's offset depend on that row only.
 ///
 /// Shapes: outputs [M, O] float32
 at::Tensor guide_offsets(const GuideSettings& settings, const ValueHead& head,

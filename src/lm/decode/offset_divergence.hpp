@@ -45,7 +45,8 @@ at::Tensor divergence_by_tensors(const OffsetSums& sums);
 /// without the candidates, so it is accurate even if the candidates have almost all probability.
 class OffsetDivergence {
 public:
-  /// Keeps a reference to `rows`, which must outlive this object. Without offsets it does nothing.
+  /// Keeps a reference to `rows`, which must outlive this object. Without offsets, this object does
+  /// nothing.
   OffsetDivergence(const SampledRows& rows, const SamplingConfig& config);
 
   /// Adds a piece of the model's unchanged logits.

@@ -11,8 +11,8 @@
 
 namespace mgpu::lm {
 
-/// The tokens of one pass: first one token of each sequence in `fed`, then the tokens of prefills
-/// in `pieces`.
+/// The tokens of one pass. One token of each sequence in `fed` comes first. The prefill tokens that
+/// `pieces` describes follow.
 struct BuiltPass {
   std::vector<SequenceSpan> spans;
   std::vector<std::int64_t> fed;

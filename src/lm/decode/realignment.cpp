@@ -20,7 +20,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr double kSmallestNorm = 1e-6;  // smallest divisor when a mapped state is scaled
+constexpr double kSmallestNorm = 1e-6;  // smallest divisor in scale_rows()
 
 /// Makes libtorch compute on one thread while the object exists. Otherwise the bits of a sum might
 /// depend on the number of threads.
@@ -38,7 +38,7 @@ private:
 };
 
 /// Returns rows first .. first + count - 1 of a linear layer's matrix, [count, in]. `first` must be
-/// a multiple of the width of a panel.
+/// a multiple of kernels::cpu::panel_width().
 at::Tensor linear_rows(const Linear& linear, std::int64_t first, std::int64_t count) {
   const Linear part = part_of(linear, first, count);
   if (part.weight.defined()) return part.weight;
@@ -69,8 +69,8 @@ VocabularyRows vocabulary_rows(const LanguageModel& model, std::int64_t first, s
   return {both[0], both[1]};
 }
 
-/// Sums over the rows of W_out and W_in. All sums are in one tensor, so that one all-reduce
-/// suffices.
+/// Sums over the rows of W_out (the vocabulary head) and W_in (the embedding). All sums are in one
+/// tensor, so that one all-reduce suffices.
 struct NormalSums {
   explicit NormalSums(const LanguageModel& model)
       : width(model.config().hidden_size),

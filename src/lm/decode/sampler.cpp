@@ -69,8 +69,8 @@ std::int64_t blocks_of(const LanguageModel& model, const SamplingConfig& config)
   return (model.shard().vocab.size() + kVocabularyBlock - 1) / kVocabularyBlock;
 }
 
-/// Returns a random number in [0, 1) for each row, [N]. The number selects the rank whose draw is
-/// used.
+/// Returns a random number in [0, 1) for each row, [N]. With tensor parallelism, this number
+/// selects the rank whose draw is used.
 at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) {
   std::vector<double> uniforms;
   for (const DrawSite& site : rows.sites) {
@@ -101,8 +101,8 @@ void for_each_block(const LogitsPiece& piece, Visit visit) {
   }
 }
 
-/// Returns DrawnToken::divergence of all rows, [N] float64 on the device; zeros without a candidate
-/// processor.
+/// Returns the KL divergence due to the offsets (DrawnToken::divergence) of all rows, [N] float64
+/// on the device; zeros without a candidate processor.
 at::Tensor divergences_of(const SampledRows& rows, OffsetDivergence& divergence) {
   const at::Tensor found = divergence.result();
   return found.defined()

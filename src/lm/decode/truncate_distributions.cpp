@@ -82,10 +82,10 @@ std::vector<std::optional<TruncatedDistribution>> truncate_with_best(const Sampl
   return result;
 }
 
-/// All logits of a row, and its DrawnToken::divergence.
+/// The logits of a row for the whole vocabulary.
 struct WholeRow {
-  at::Tensor logits;  // one per token of the vocabulary, on the CPU
-  double divergence = 0.0;
+  at::Tensor logits;        // one per token of the vocabulary, on the CPU
+  double divergence = 0.0;  // KL due to the offsets; see DrawnToken::divergence
 };
 
 /// Returns all logits of the only row of `rows`, after penalty, processors and offsets, with a

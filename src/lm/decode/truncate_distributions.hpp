@@ -11,14 +11,15 @@
 #include "changed_logits.hpp"
 #include "top_k_top_p.hpp"
 
-// A row stands for the next token of one sequence. Shapes in this header: N = rows.
+// A row is the hidden state from which the next token of one sequence is drawn. Shapes in this
+// header: N = rows.
 namespace mgpu::lm {
 
 /// A row's candidates after top k and top p.
 struct TruncatedDistribution {
   std::vector<Candidate> candidates;  // most probable first, ties by ascending id
   std::vector<float> log_probs;       // model's log-probabilities of the candidates; empty: unknown
-  double divergence = 0.0;            // DrawnToken::divergence
+  double divergence = 0.0;            // KL divergence due to offsets (DrawnToken::divergence)
 };
 
 /// Returns the candidates of all rows, after repetition penalty, processors, temperature, top k and

@@ -55,7 +55,7 @@ AttentionIndex index_without_cache(std::span<const SequenceSpan> spans, const at
   for (const SequenceSpan& span : spans) {
     starts.push_back(next);
     next += tokens_of(span);
-    index.page_tokens = std::max(index.page_tokens, tokens_of(span));  // one page holds any span
+    index.page_tokens = std::max(index.page_tokens, tokens_of(span));  // any span fits one page
   }
   fill_tokens(spans, std::vector<std::int64_t>(spans.size(), 0), like, index);
   index.page_slots = integers(starts, like).view({-1, 1});

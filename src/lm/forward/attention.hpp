@@ -17,7 +17,7 @@ namespace mgpu::lm {
 struct AttentionIndex {
   at::Tensor positions;          // [N] int64 position of the token in its sequence
   at::Tensor sequences;          // [N] int64 index of the token's SequenceSpan
-  at::Tensor page_slots;         // [S, pages] int64 first slot of each page of the span's sequence
+  at::Tensor page_slots;         // [S, pages] int64 first slot of each page of a span's sequence
   at::Tensor slots;              // [N] int64 slot of the token; undefined without a cache
   std::int64_t page_tokens = 1;  // slots per page
 };

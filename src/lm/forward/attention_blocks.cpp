@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 128;  // queries per block
 
-/// Consecutive rows of a tensor that has one row per token of a call.
+/// Consecutive rows of a tensor that has one row per token.
 struct Rows {
   std::int64_t begin;
   std::int64_t count;
@@ -19,8 +19,8 @@ struct Rows {
 
 /// A block of queries of one sequence, with the keys that they attend to.
 ///
-/// Shapes of a call: N tokens, H query heads, G key heads, C head width. S = H / G.
-/// Shapes of a block: B queries, K keys.
+/// Shapes: N tokens of attend_in_blocks() or grads_in_blocks(), H query heads, G key heads, C head
+///         width, S = H / G; B queries and K keys of the block
 class Block {
 public:
   /// `first` is the index of the block's first query among the tokens of `range` (prefix excluded).
@@ -113,7 +113,7 @@ private:
 
   double scale_;
   std::int64_t window_;
-  std::int64_t first_query_;  // index among the N tokens of the call
+  std::int64_t first_query_;  // index among the N tokens
   std::int64_t queries_;
   std::int64_t first_offset_ = 0;  // position of the first query minus that of the first key
   std::int64_t keys_ = 0;

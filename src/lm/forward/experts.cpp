@@ -13,7 +13,8 @@ namespace mgpu::lm {
 namespace {
 
 /// Returns the indices of the experts of a token, largest router logit first. If a logit is NaN,
-/// the choice is arbitrary, and the shares are NaN only if an expert with a NaN logit is chosen.
+/// the choice is arbitrary, and the weights of the experts are NaN only if an expert with a NaN
+/// logit is chosen.
 std::vector<std::size_t> best_of(const float* logits, const ExpertConfig& experts) {
   const auto count = static_cast<std::size_t>(experts.count);
   std::vector<std::size_t> best;

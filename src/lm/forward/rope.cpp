@@ -24,7 +24,7 @@ at::Tensor plain_frequencies(double theta, std::int64_t head_dim) {
 }
 
 /// Returns theta of dynamic scaling (RopeKind::dynamic). For `length` up to `positions`, this is
-/// rope.theta. Beyond that, theta grows with `length`.
+/// rope.theta. For a larger `length`, theta grows with `length`.
 double stretched_theta(const RopeConfig& rope, std::int64_t head_dim, std::int64_t positions,
                        std::int64_t length) {
   const double dim = static_cast<double>(head_dim);

@@ -52,7 +52,7 @@ MappedList refused(std::string problem, const std::vector<std::string>& items) {
 }
 
 /// Returns `ranks` in ascending order, as texts. Messages suggest this list as a value of
-/// model.device_map, because each rank has as many layers in it as in `ranks`.
+/// model.device_map. It gives each rank the same number of layers as `ranks`.
 std::vector<std::string> in_order(std::vector<int> ranks) {
   std::ranges::sort(ranks);
   std::vector<std::string> items;

@@ -13,8 +13,8 @@ namespace mgpu::lm {
 /// `rotary_emb`, have to be on the rank of the first layer. All other modules without a layer
 /// number have to be on the rank of the last layer.
 ///
-/// Errors: If the program cannot place the modules as the map says, MappedList::problem has the
-///         reason, and MappedList::help has a value to use instead.
+/// Errors: If the program cannot place the modules in this way, MappedList::problem contains the
+///         reason, and MappedList::help a value to use instead.
 MappedList ranks_of_device_map(const std::vector<std::pair<std::string, std::string>>& entries);
 
 }  // namespace mgpu::lm

@@ -15,8 +15,8 @@ struct LayerCosts {
 };
 
 /// Distributes `layers` layers, at least one to each rank, and returns the number of layers of each
-/// rank. The load of a rank is its cost divided by its capacity. The result has the smallest
-/// possible largest load. Among all such results, it has the smallest sum of the squares of the
+/// rank. The load of a rank is its cost divided by its capacity. The result minimizes the largest
+/// load. Among the results with the same largest load, it minimizes the sum of the squares of the
 /// loads. The cost does not include the KV cache, whose size on a rank is proportional to the
 /// number of layers.
 std::vector<std::size_t> share_out(const LayerCosts& costs, std::size_t layers);

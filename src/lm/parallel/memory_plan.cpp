@@ -71,8 +71,8 @@ std::int64_t rows_of(const MemoryDemand& demand, std::int64_t batches) {
 }
 
 /// Returns the number of tokens for which the KV cache needs room. `batches` is the result of
-/// batches_of(). Trees (MemoryDemand::tree_paths) are not divided among the batches, so the cache
-/// holds all trees.
+/// batches_of(). A tree is a set of sequences that share cache pages (MemoryDemand::tree_paths).
+/// Trees are not divided among the batches, so the cache contains all trees.
 std::int64_t cached_tokens(const MemoryDemand& demand, std::int64_t batches) {
   if (demand.tree_paths > 0)
     return std::max<std::int64_t>(1, demand.batch_size / demand.tree_paths) * demand.tree_pages *

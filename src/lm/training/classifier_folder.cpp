@@ -27,9 +27,9 @@ std::string_view without_head(std::string_view architecture) {
   return architecture;
 }
 
-/// Returns the prefix of the names of the family's classes in transformers, such as "Llama". The
-/// prefix comes from the first entry of `architectures`. If there is no such entry, the prefix
-/// comes from `model_type`, and is "" for an unknown type.
+/// Returns the prefix of the family's class names in transformers, such as "Llama". The prefix
+/// comes from the first entry of `architectures`. If there is no such entry, the prefix comes from
+/// `model_type`, and is "" for an unknown type.
 std::string class_prefix(const JsonValue& config) {
   const JsonValue* names = config.find("architectures");
   const JsonValue::List* list = names == nullptr ? nullptr : names->list();

@@ -16,17 +16,19 @@
 #include "lm/forward/row_ops.hpp"
 
 // A divergence is a sum of f(p_c, q_c) over classes c, with the probabilities p of the teacher and
-// q of the student. Let s_c = q_c df/dq_c and S = sum s_c. If token v is a class by itself, the
-// gradient with respect to logit_v / T is s_v - q_v S, where T is the temperature. If v belongs to
-// the class r of all tokens that are not listed, this gradient is q_v / q_r (s_r - q_r S).
+// q of the student. A class is one token, or the class r of all tokens that the teacher's list
+// lacks. Let s_c = q_c df/dq_c and S = sum s_c. T is the temperature. The gradient with respect to
+// logit_v / T is s_v - q_v S if token v is a class. If v belongs to r, the gradient is q_v / q_r
+// (s_r - q_r S).
 //
-// Shapes: n rows of a block, K ids of the longest list of a row.
+// Shapes: n rows of a block, K ids in the longest of the rows' lists.
 namespace mgpu::lm::grad {
 namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();  // log of 0
 
-/// The terms of a divergence. Each tensor has one value per element of p and q.
+/// The terms of a divergence (see the top of this file). Each tensor has one value per element of p
+/// and q.
 struct Terms {
   at::Tensor losses;  // f(p, q)
   at::Tensor slopes;  // q df/dq
@@ -69,9 +71,10 @@ at::Tensor log_sums_of(const std::vector<LogitsPiece>& pieces, double temperatur
   return sums;
 }
 
-/// Returns the three sums that a BlockLoss returns for a block. `data` is the result of
-/// RowFacts::sums() for the cross-entropy. `divergences` has either one divergence per row, or the
-/// terms of the row's divergence in several columns.
+/// Returns the three sums that a BlockLoss returns for a block: loss, number of correct
+/// predictions, and cross-entropy. `data` is the result of RowFacts::sums(), with the cross-entropy
+/// as the loss. `divergences` has either one divergence per row, or the terms of the row's
+/// divergence in several columns.
 at::Tensor total_of(const Distillation& how, const at::Tensor& data,
                     const at::Tensor& divergences) {
   const double share = (1.0 - how.ce_weight) * how.temperature * how.temperature;
@@ -79,8 +82,9 @@ at::Tensor total_of(const Distillation& how, const at::Tensor& data,
   return at::stack({loss, data[1], data[2]});
 }
 
-/// The gradient of the loss with respect to a logit is a weighted sum of two gradients. `teacher`
-/// is the weight of the gradient of the divergence, and `data` that of the cross-entropy.
+/// The gradient of the loss with respect to a logit is a weighted sum of two gradients. The
+/// gradient of the divergence has the weight `teacher`, the gradient of the cross-entropy the
+/// weight `data`.
 struct Shares {
   Shares(const Distillation& how, double scale)
       : teacher(scale * (1.0 - how.ce_weight) * how.temperature), data(scale * how.ce_weight) {}
@@ -123,7 +127,7 @@ struct PaddedLists {
   at::Tensor log_probs;  // [n, K + 1]; the last column is for all other ids together
 };
 
-/// The columns of a piece's logits that belong to the ids of the teacher's lists. Ids outside the
+/// For each id in the teacher's lists, the id's column in a piece of the logits. Ids outside the
 /// piece get column 0, and `is_here` is false for them.
 struct Listed {
   Listed(const LogitsPiece& piece, const at::Tensor& ids) {
@@ -152,8 +156,9 @@ struct Listed {
 
 private:
   /// Returns a copy of the logits in which `values` replace those at `columns`. Ids
-  /// outside the piece also have column 0, so several ids of a row may share this column. Their
-  /// values are set to -infinity, so the maximum per column is the value of the id in the piece.
+  /// outside the piece also have column 0, so several ids of a row may share this column. The
+  /// values of ids outside the piece are set to -infinity, so the maximum per column is the value
+  /// of the id in the piece.
   at::Tensor written(const at::Tensor& logits, const at::Tensor& values) const {
     const at::Tensor is_written = at::zeros(logits.sizes(), logits.options().dtype(at::kInt))
                                       .scatter_reduce(1, columns, is_here.to(at::kInt), "amax");
@@ -212,8 +217,8 @@ at::Tensor stored_block(const Distillation& how, const TeacherTargets& targets, 
   return total_of(how, facts.sums(block.targets), terms.losses);
 }
 
-/// Returns the teacher's logits for the rows of the block, in the type of the student's logits, and
-/// in pieces for the same token ids. The pieces lack the ids that are not in both vocabularies.
+/// Returns the teacher's logits for the rows of the block. The pieces have the type and the token
+/// ids of the student's pieces (block.pieces), without ids that are not in both vocabularies.
 std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::Tensor& hidden,
                                         const HeadBlock& block) {
   const at::Tensor rows = hidden.index_select(0, block.token_index);

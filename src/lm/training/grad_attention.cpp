@@ -32,9 +32,9 @@ void save_ranges(AutogradContext& ctx, const Sequences& sequences) {
   ctx.saved_data["ranges"] = values;
 }
 
-/// Returns the keys or values `rows`, [N, G, C] for N tokens and G key heads of width C, in the
-/// order of the slots of Sequences::index: [slots, G, C]. If slot i is row i, returns `rows`
-/// itself.
+/// Copies the keys or values `rows`, [N, G, C] for N rows and G key heads of width C, to the slots
+/// of Sequences::index. Returns the slots, [slots, G, C]. If each slot i contains row i, returns
+/// `rows` itself.
 at::Tensor in_slots(const at::Tensor& rows, const Sequences& sequences) {
   return sequences.key_rows.defined() ? rows.index_select(0, sequences.key_rows) : rows;
 }

@@ -104,7 +104,7 @@ at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, cons
                                                     config.experts.gain, config.experts.limit);
     const at::Tensor share =
         shares.select(1, static_cast<std::int64_t>(e)).index_select(0, rows).unsqueeze(1);
-    // `rows` has each token at most once, so on a GPU the order of additions does not matter.
+    // `rows` contains each token at most once, so on a GPU the order of additions does not matter.
     out.index_add_(0, rows, project(inner, expert.down, compute) * share);
   }
   return out;

@@ -34,7 +34,7 @@ struct HeadGradients {
 /// block has a target.
 struct HeadBlock {
   std::vector<LogitsPiece> pieces;  // in the order of LogitsPiece::first_id; LogitsPiece::row is 0
-  at::Tensor targets;               // [n] as HeadArgs::targets
+  at::Tensor targets;               // [n] target of each token, as in HeadArgs
   at::Tensor token_index;           // [n] index of each token among the N tokens
   std::span<const std::int64_t> tokens;  // [n] token_index on the host
 };

@@ -112,7 +112,7 @@ void LmWindows::pack() {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return rooms[a] > rooms[b]; });
-  std::set<std::pair<std::int64_t, std::size_t>> open;  // free tokens, index of a window
+  std::set<std::pair<std::int64_t, std::size_t>> open;  // pairs (free tokens, index) of windows
   for (const std::size_t example : order) {
     if (rooms[example] > seq_len_) throw ShapeError(kTooLong);
     auto fullest = open.lower_bound({rooms[example], 0});

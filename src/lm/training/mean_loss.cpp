@@ -54,9 +54,9 @@ std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
   return targets;
 }
 
-/// Exchanges SequenceLoss::facts() of all items between the ranks. Then computes the SequenceLoss
-/// for the items of this rank, and sets the values of these items in `sums`. Returns
-/// SequenceSurvey::terms(), the divisor of the loss.
+/// Sends SequenceLoss::facts() of all items, a few numbers per sequence, to all ranks. Then
+/// computes the SequenceLoss for the items of this rank, and sets the values of these items in
+/// `sums`. Returns SequenceSurvey::terms(), the divisor of the loss.
 /// Ranks: collective over `group`
 std::int64_t sum_sequences(const cluster::Group& group, SequenceSurvey& survey,
                            const LmItems& items, ItemSums& sums) {

@@ -9,7 +9,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr Purpose kOnPolicyChoice{8};  // random numbers that choose the examples to sample
+constexpr Purpose kOnPolicyChoice{8};  // selects the examples whose completions are sampled
 
 }  // namespace
 

@@ -38,7 +38,7 @@ std::int64_t shared_ids(const LmConfig& config, const LmBatch& batch, std::size_
 
 using Pages = std::vector<std::int64_t>;  // the first slot of each page of a sequence
 
-/// The slots of a pass. A slot has the keys and values of one row.
+/// The slots of a pass. A slot contains the keys and values of one row.
 class Slots {
 public:
   std::int64_t count() const { return std::ssize(rows_); }
@@ -54,7 +54,7 @@ private:
 };
 
 /// Appends the slots of a sequence to `slots`, and returns the pages of the sequence. `of_first`
-/// has the pages of the sequence whose rows are the prefix; empty: no prefix.
+/// contains the pages of the sequence whose rows are the prefix; empty: no prefix.
 Pages add_pages(const grad::TokenRange& range, const Pages& of_first, Slots& slots) {
   const std::int64_t full = range.prefix_count / kPageTokens;
   const std::int64_t rest = range.prefix_count % kPageTokens;

@@ -16,7 +16,7 @@ namespace mgpu::lm {
 
 /// The rows that a pass computes for the tokens of a batch. A row is the state of a token, which
 /// depends on the ids up to that token only. If several sequences begin with the same ids, one row
-/// can therefore stand for a token of each sequence.
+/// can therefore be the state of a token in each of these sequences.
 struct PassRows {
   std::vector<grad::TokenRange> ranges;  // [S] rows of each sequence
   std::vector<std::int64_t> tokens;      // [M] index of the first token that has the row

@@ -10,8 +10,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Describes a sequence in SequenceSurvey::result(), the message to other ranks. In the message,
-/// the SequenceLoss::facts() of the sequence follow.
+/// SequenceSurvey::result() sends this header to other ranks for each sequence. The numbers of
+/// SequenceLoss::facts() follow it.
 struct Header {
   SequenceKey key;
   std::int64_t is_grouped;  // 0: the sequence is a separate group

@@ -36,8 +36,9 @@ struct ItemBatch {
 ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t count,
                      PhaseClock* clock);
 
-/// Runs the first of the two sweeps that a SequenceLoss needs over a global batch, and provides the
-/// derivatives for the second sweep.
+/// Runs the first of the two sweeps over a global batch that a SequenceLoss needs. This sweep
+/// computes values of whole sequences in forward passes. Then slopes() returns the derivatives of
+/// the loss, which the second sweep backpropagates.
 class SequenceSurvey final : public train::ItemSurvey {
 public:
   /// All arguments have to outlive this object. `clock`, if not nullptr, counts the time of
@@ -60,7 +61,8 @@ public:
   /// after read().
   std::int64_t terms() const { return terms_; }
 
-  /// Returns SequenceLoss::digest() of the global batch. Call this function after read().
+  /// Returns SequenceLoss::digest(), numbers about the whole global batch. Call this function after
+  /// read().
   const std::vector<double>& digest() const { return digest_; }
 
   /// Returns sums and derivatives of the loss for `items`. `items` must be the items of one earlier

@@ -27,9 +27,9 @@
 #include <mgpu/lm/weights/resident_models.hpp>
 
 // A process that reads a model folder keeps the weights in an anonymous file (memfd). The first
-// rank of the node makes a table (Table) in another anonymous file. For each folder, the table says
-// which process has the weights. Other processes open both kinds of files through /proc, so a crash
-// leaves no files in a file system.
+// rank of the node makes a table (Table) in another anonymous file. For each folder, the table
+// contains the id of the process that keeps the weights. Other processes open both kinds of files
+// through /proc, so a crash leaves no files in a file system.
 namespace mgpu::lm {
 namespace {
 
@@ -44,12 +44,13 @@ using Shapes = std::vector<std::vector<std::int64_t>>;
 
 enum class State : std::uint32_t { free, reading, ready, failed };
 
-/// An entry of the table. It either says where the weights of a folder are, or contains a text
-/// about a folder. The weights are in the file with descriptor `file` of the process with id
+/// An entry of the table. It either locates the weights of a folder, or contains a text about a
+/// folder. The weights are in the file with descriptor `file` of the process with id
 /// `process`.
 struct Slot {
   std::atomic<State> state;
-  std::atomic<std::int32_t> users;  // open() calls whose tensors exist, plus about() calls so far
+  std::atomic<std::int32_t> users;  // number of open() calls whose tensors still exist, plus
+                                    // number of about() calls so far
   std::uint64_t last_use;           // value of Table::uses at the last open() or about()
   std::uint64_t bytes;              // size of the weights; 0: a text, or not filled yet
   std::uint64_t key;                // key_of() of a folder with weights; ~key_of() for a text
@@ -277,7 +278,7 @@ ResidentModels::ResidentModels(const cluster::Group& node) {
   std::optional<Mapping> made;
   cluster::run_together(node, [&] {
     if (node.rank() != 0) return;
-    made.emplace(Mapping::make(sizeof(Table)));  // zeros mean unlocked, all slots free
+    made.emplace(Mapping::make(sizeof(Table)));  // zeros: table unlocked, all slots free
     place[1] = made->file();
   });
   node.broadcast(std::span<std::int32_t>(place), 0);

@@ -66,7 +66,7 @@ bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
 /// views share one tensor. An example is the embedding and a head that is tied to it.
 void keep_parts(const RequestedTensor& requested, const at::Tensor& whole, at::Device device,
                 const std::set<at::Tensor*>& rounded) {
-  std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // meta view, real tensor
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // pairs (meta view, real tensor)
   for (at::Tensor* part : requested.parts) {
     const auto known = std::find_if(kept.begin(), kept.end(), [&](const auto& pair) {
       return is_same_view(pair.first, *part);
@@ -83,7 +83,8 @@ void keep_parts(const RequestedTensor& requested, const at::Tensor& whole, at::D
   }
 }
 
-/// Returns the tensors of `weights` to round to bfloat16: all matrices, or none, as `options` says.
+/// Returns the tensors of `weights` to round to bfloat16: all matrices if `options` requests this
+/// type, otherwise none.
 std::set<at::Tensor*> rounded_of(LmWeights& weights, const LoadOptions& options) {
   if (options.matrices != MatrixType::bf16) return {};
   const std::vector<at::Tensor*> matrices = matrices_of(weights);
@@ -112,7 +113,7 @@ SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const clu
   cluster::run_together(all, [&] { config_ = parse_lm_config(folder_, texts); });
 }
 
-/// Says which tensors of the folder this rank needs, and which parts of each tensor. The
+/// Determines which tensors of the folder this rank needs, and which parts of each tensor. The
 /// constructor fills `weights` with meta tensors. Each call of keep() handles one tensor of the
 /// folder, and replaces the views of this tensor in `weights` with real tensors.
 class SharedFolder::Request {

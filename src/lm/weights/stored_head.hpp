@@ -18,8 +18,9 @@ const formats::StoredTensor* find_tensor(const formats::WeightFiles& files,
 /// embedding are both stored, the function compares their values as float32.
 StoredHead find_stored_head(const formats::WeightFiles& files, const LmConfig& config);
 
-/// Does the same as the function above for the weights in `folder`. Opens the weights only if
-/// config.json ties the head. Returns `as_configured` for a folder without safetensors files.
+/// Does the same as find_stored_head(files, config), for the weights in `folder`. Opens the weights
+/// only if config.json ties the head. Returns `as_configured` for a folder without safetensors
+/// files.
 /// Errors: those of WeightFiles.
 StoredHead find_stored_head(const fs::path& folder, const LmConfig& config);
 

@@ -41,7 +41,7 @@ std::string return_name(int episode);
 /// Ranks:  collective over the world.
 EpisodeReturns evaluate_now(run::RunContext& run, const Player& player, const AdSettings& settings);
 
-/// Describes the final evaluation. It plays `grid.runs` rollouts of every unseen task under each
+/// Describes the final evaluation, which plays `grid.runs` rollouts of every unseen task under each
 /// Control of `grid`.
 struct FinalEvaluation {
   EvaluationGrid grid;

@@ -30,7 +30,8 @@ void copy(const store::ReadTable& table, const char* name, std::span<std::uint8_
 }
 
 /// Checks that the histories in the table fit the environment, and returns them. The number of rows
-/// gives the histories per task, and the width of column `action` gives the episodes of a history.
+/// determines the number of histories per task. The width of column `action` determines the number
+/// of episodes per history.
 ad::HistorySet to_histories(const store::ReadTable& table, const std::filesystem::path& path,
                             const ad::Environment& environment) {
   const auto tasks = static_cast<std::int64_t>(environment.train_tasks().size());

@@ -56,9 +56,10 @@ struct AdPlots {
   std::vector<Walk> walks;
 };
 
-/// Returns one sentence about the result. The return may rise from the first to the last episode by
-/// less than a quarter of what is possible. Then the sentence says that the agent does not yet
-/// learn inside its context. With fewer than two episodes, returns report::plain_headline().
+/// Returns one sentence about the result. The possible rise is the best possible return minus the
+/// return of the first episode. If the return rises by less than a quarter of the possible rise,
+/// the sentence states that the agent does not yet learn inside its context. With fewer than two
+/// episodes, returns report::plain_headline().
 std::string ad_headline(const AdPlots& plots, const report::RunSummary& summary);
 
 /// Makes report.html of recipe ad and its part of summary.json.

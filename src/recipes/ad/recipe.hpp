@@ -29,7 +29,7 @@ public:
   std::uint64_t disk_bytes() const override;
 
   /// Estimates memory, time and disk space of a run from the sizes of model and data. Nothing is
-  /// measured, so the plan shows the speed that it assumes for each time.
+  /// measured, so the plan shows the speed that it assumes for each estimated time.
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;
 

@@ -124,8 +124,8 @@ void fill_episodes(const TrainVerdict& verdict, std::int64_t steps, AdPlots::Per
   episodes.optimum = mean_optimum(verdict.environment);
 }
 
-/// Logs a line with the mean return of each episode, and writes the returns as scalars over the
-/// episodes.
+/// Logs a line with the mean return of each episode, and writes the returns to TensorBoard, with
+/// the number of the episode as the step.
 void log_returns(run::RunContext& run, const std::string& name, const EpisodeReturns& returns) {
   std::string line = "return per episode, " + name + ":";
   for (std::size_t e = 0; e < returns.size(); ++e) {

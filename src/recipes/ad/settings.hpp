@@ -19,7 +19,7 @@ struct AdSettings {
   ad::DataConfig data;
   ad::AdTransformerConfig model;
   EvaluateConfig evaluate;
-  double label_smoothing = 0.0;  // share of the target's probability, spread over all actions
+  double label_smoothing = 0.0;  // share of the target probability spread over all actions
 
   /// Returns the size of a window (the part of a history that the model sees at a time) for
   /// histories of this shape.

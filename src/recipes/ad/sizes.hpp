@@ -20,9 +20,9 @@ struct TrainSizes {
   std::int64_t weight_bytes = 0;   // bytes of the float32 weights, with the gaps between parameters
   std::int64_t num_histories = 0;  // number of histories that a run without data.path plays
   std::int64_t num_rollouts = 0;   // rollouts of the final evaluation, under all controls
-  std::int64_t history_bytes = 0;  // size of all rows of table `histories`
-  std::int64_t rollout_bytes = 0;  // size of the rows of results.h5 for one rollout
-  std::int64_t curve_bytes = 0;    // size of the curves in each checkpoint
+  std::int64_t history_bytes = 0;  // bytes of table `histories`
+  std::int64_t rollout_bytes = 0;  // bytes of one rollout in results.h5
+  std::int64_t curve_bytes = 0;    // bytes of the curves in a checkpoint
 
   /// Returns the floating-point operations of the layers in one forward pass over `tokens` tokens,
   /// in windows of `context` tokens with causal attention.

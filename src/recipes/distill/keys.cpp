@@ -66,7 +66,7 @@ void check_loss(const Config& config) {
 
 /// Checks distill.on_policy. If it is 0, keys of sampling (kDrawingKeys) that differ from their
 /// defaults are refused. If it is above 0, the student samples completions. In this case, the
-/// teacher must be a model that computes distributions for the new completions, and
+/// teacher must be a model, because stored targets do not cover new completions, and
 /// distill.ce_weight must be below 1. Also, a built-in data set must have prompts
 /// (DistillMethod::encode() checks rows of files).
 void check_on_policy(const Config& config) {

@@ -12,9 +12,9 @@
 
 namespace mgpu::recipes {
 
-/// Distillation: a student learns the next-token distributions of a teacher. The teacher is a model
-/// that each rank holds completely, or a file of stored targets, which also contains the examples.
-/// With distill.on_policy above 0, the student samples some completions itself.
+/// Distillation: a student learns the next-token distributions of a teacher. The teacher is a
+/// model, with a complete copy on each rank, or a file of stored targets, which also contains the
+/// examples. With distill.on_policy above 0, the student samples some completions itself.
 class DistillMethod final : public LmMethod {
 public:
   explicit DistillMethod(DistillSettings settings) : settings_(std::move(settings)) {}
@@ -42,8 +42,8 @@ public:
   void check_weights(const Config& config) const override;
 
   /// With stored targets, reads the examples of the file, verifies the checksums of its columns,
-  /// and calls StoredTargets::require_ids_below(). With a teacher model, returns the checksum and
-  /// the head_note() of the model's folder.
+  /// and calls StoredTargets::require_ids_below(). With a teacher model, returns a checksum
+  /// of the model, and the note of lm::head_note() if the stored head differs from the embedding.
   /// Errors: with stored targets, those of StoredTargets; with a teacher model, those of
   ///         lm::read_lm_config() and WeightFiles.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;

@@ -31,8 +31,8 @@ struct StoredPlace {
   std::int64_t first = 0;  // index of the first token of the example in the row
 };
 
-/// The function numbers_of() converts each place of an example to two numbers, in a form that ranks
-/// can exchange. The function places_of() converts the numbers back.
+/// The function numbers_of() converts the place of each example to two numbers, which ranks can
+/// exchange. The function places_of() converts the numbers back.
 std::vector<std::int64_t> numbers_of(const std::vector<StoredPlace>& places);
 std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers);
 
@@ -41,7 +41,7 @@ std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers);
 struct StoredExamples {
   lm::LmExamples examples;
   std::vector<StoredPlace> places;
-  std::int64_t rows_without = 0;  // number of rows without a learned token after their first
+  std::int64_t rows_without = 0;  // number of rows without a learned token after the first token
 };
 
 /// The targets (next-token distributions) that a run of job teacher has stored, read on demand.
@@ -116,7 +116,7 @@ private:
   std::optional<store::ListColumn> tails_;      // unset for sampled or packed targets
   std::optional<store::ListColumn> num_drawn_;  // set only for sampled targets
   std::optional<store::ListColumn> counts_;     // set only for sampled targets that are not packed
-  std::optional<store::ListColumn> ids_;        // ids of tokens; packed draws also have counts
+  std::optional<store::ListColumn> ids_;        // ids of tokens; for packed draws, ids and counts
   std::vector<StoredPlace> places_;
 };
 

@@ -13,7 +13,7 @@
 
 namespace mgpu::recipes {
 
-/// The teacher of a student: a model that each rank holds completely, or stored targets.
+/// The teacher of a student: a model with a complete copy on each rank, or stored targets.
 class LmTeacher final : public OpenMethod {
 public:
   /// Opens the teacher. With stored targets, takes the places of the examples (StoredPlace) from

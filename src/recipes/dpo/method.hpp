@@ -31,8 +31,9 @@ public:
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;
 
-  /// With dpo.reference, returns the checksum of the reference model and its head_note(). A run can
-  /// only be resumed with the same reference model.
+  /// With dpo.reference, returns a checksum of the reference model, and the note of lm::head_note()
+  /// if the stored head differs from the embedding. A run can only be resumed with the same
+  /// reference model.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
   std::filesystem::path reference_folder() const override { return settings_.reference; }
 

@@ -17,14 +17,14 @@ namespace mgpu::recipes {
 struct CompletionFacts {
   double reward = 0.0;  // NaN: the completion has no score
   bool is_truncated = false;
-  bool is_learned = true;     // false: left out by GrpoSettings::masks_truncated
+  bool is_learned = true;     // false: GrpoSettings::masks_truncated leaves it out of the loss
   std::int64_t below = 0;     // number of ratios (new / old probability) below the clipping range
   std::int64_t above = 0;     // number of ratios above the clipping range
   std::int64_t ratios = 0;    // number of all ratios
   double kl = 0.0;            // sum of kl_of_token() over the tokens, nats
   double entropy = 0.0;       // sum over the tokens, nats
   double difference = 0.0;    // largest |log-prob. of training - of sampler|, nats
-  double first_reward = 0.0;  // reward at this batch index before any refill; 0: refills are off
+  double first_reward = 0.0;  // reward at this index before groups were replaced; 0: no refills
   std::int64_t refills = 0;   // how many times the completion's group was replaced
   std::int64_t tokens = 0;    // number of tokens of the completion; not in to_values()
 
@@ -51,7 +51,7 @@ struct BatchNumbers {
                                             // the variant is bnpo
 
   double group_deviation = 0.0;      // standard deviation of rewards, mean over the groups
-  double completion_length = 0.0;    // mean, tokens
+  double completion_length = 0.0;    // mean number of tokens of a completion
   double truncated_share = 0.0;      // share of the completions that are truncated
   double zero_variance_share = 0.0;  // share of the groups whose rewards are all equal
   double clip_share = 0.0;           // share of the ratios whose gradient is clipped

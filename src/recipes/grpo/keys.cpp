@@ -26,7 +26,7 @@ constexpr std::array kVariants = {
     std::pair{"seed_offline", PolicyVariant::seed_offline},
 };
 
-constexpr ClipRange kTokenClip{0.2, 0.2};       // other variants: arXiv 2402.03300 and TRL
+constexpr ClipRange kTokenClip{0.2, 0.2};       // default: arXiv 2402.03300 and TRL
 constexpr double kDapoClip = 0.28;              // ClipRange::high of dapo: arXiv 2503.14476
 constexpr ClipRange kSequenceClip{3e-4, 4e-4};  // gspo: arXiv 2507.18071, section 5.1
 constexpr double kCispoBound = 5.0;             // ClipRange::high of cispo: arXiv 2510.13786

@@ -28,7 +28,7 @@ inline constexpr const char* kTruncatedColumn = "is_truncated";  // per sequence
 inline constexpr const char* kDifferenceColumn = "log_prob_difference";
 /// The next two columns are per sequence, and exist if GrpoSettings::refills is above 0. Column
 /// kFirstRewardColumn has the reward of the completion that had the same index in the batch before
-/// any refill. Column kRefillsColumn says how many times the group was replaced.
+/// any group was replaced. Column kRefillsColumn contains how many times the group was replaced.
 inline constexpr const char* kFirstRewardColumn = "first_reward";
 inline constexpr const char* kRefillsColumn = "refills";
 
@@ -50,9 +50,9 @@ double largest_difference(std::span<const double> of_training, std::span<const d
 /// - If GrpoSettings::beta is above 0, the batch has kStartColumn.
 /// - If GrpoSettings::refills is above 0, the batch has kFirstRewardColumn and kRefillsColumn.
 ///
-/// The loss is a sum over the global batch, divided as PolicyVariant says. The result of terms() is
-/// the number of sequences. A reward above 0 counts as a correct prediction. The function digest()
-/// returns the result of BatchNumbers::to_digest().
+/// The loss is a sum over the global batch. PolicyVariant defines its divisor. The result of
+/// terms() is the number of sequences. A reward above 0 counts as a correct prediction. The
+/// function digest() returns the result of BatchNumbers::to_digest().
 class GrpoLoss final : public lm::SequenceLoss {
 public:
   explicit GrpoLoss(GrpoSettings settings) : settings_(std::move(settings)) {}

@@ -38,7 +38,7 @@ public:
 
   std::int64_t items_together() const override { return settings_.group_size; }
   bool has_prompts_only() const override { return true; }
-  bool needs_tokenizer() const override { return true; }  // rewards judge texts
+  bool needs_tokenizer() const override { return true; }  // reward functions judge texts
 
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;

@@ -17,8 +17,8 @@ namespace mgpu::recipes {
 enum class PolicyVariant : std::uint8_t {
   grpo,          // -min(r A, clip(r) A), mean per completion; arXiv 2402.03300
   dr_grpo,       // grpo divided by max_new_tokens, not by the length; arXiv 2503.20783
-  dapo,          // mean over the tokens of the global batch; arXiv 2503.14476
-  bnpo,          // mean over the tokens of each lane, then over the lanes
+  dapo,          // terms of grpo, mean over the tokens of the global batch; arXiv 2503.14476
+  bnpo,          // terms of grpo, mean over the tokens of each lane, then over the lanes
   cispo,         // -min(r, clip.high) A log p, mean as for dapo; arXiv 2506.13585
   gspo,          // one ratio per completion, the geometric mean of r; arXiv 2507.18071
   rloo,          // one ratio per completion, the product of r; arXiv 2402.14740

@@ -60,7 +60,7 @@ public:
   bool are_made() const override { return true; }
 
   /// Samples and judges this rank's completions, unless an earlier step has made them.
-  /// Errors: those of Generator::run() and of the rewards.
+  /// Errors: those of Generator::run() and of Reward::score().
   void make(const lm::TrainableModel& model, std::uint64_t first, std::int64_t count) override;
 
   /// Returns this object while the groups of a new sampling may still be replaced. Returns nullptr
@@ -116,7 +116,7 @@ private:
   bool is_first_round_ = true;                         // true: no group has been replaced yet
   std::vector<std::size_t> made_;  // batch indices of completions that this rank samples in a round
   std::vector<double> rewards_;    // [global batch] rewards from all ranks
-  std::vector<double> first_rewards_;  // [global batch] rewards before the first refill
+  std::vector<double> first_rewards_;  // [global batch] rewards before any group was replaced
 
   GroupDraws draws_;
 };

@@ -1,4 +1,4 @@
-// Implements the rounds in which RolloutItems replaces groups whose rewards are all equal.
+// Implements the functions of RolloutItems that replace groups whose rewards are all equal.
 #include <span>
 
 #include "rollout_items.hpp"

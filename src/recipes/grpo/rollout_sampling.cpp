@@ -1,4 +1,4 @@
-// Implements how RolloutItems samples and judges completions.
+// Implements the functions of RolloutItems that sample and judge completions.
 #include <algorithm>
 
 #include <ATen/core/Tensor.h>
@@ -65,7 +65,7 @@ Rollout rollout_of(std::span<const std::int64_t> prompt, const lm::Completion& c
 std::vector<lm::Prompt> RolloutItems::prompts_to_sample() const {
   const auto members = static_cast<std::size_t>(settings_.group_size);
   std::vector<lm::Prompt> prompts;
-  std::size_t group = draws_.numbers().size();  // of the last prompt
+  std::size_t group = draws_.numbers().size();  // group of the last prompt in `prompts`
   for (const std::size_t place : made_) {
     if (group_of(place) == group) {
       ++prompts.back().num_samples;

@@ -21,14 +21,14 @@ namespace mgpu::recipes {
 struct Rollout {
   std::vector<std::int64_t> ids{};  // prompt and completion
   std::int64_t prompt = 0;          // number of tokens of the prompt
-  std::vector<double> sampled{};    // by the sampler, at temperature 1
-  std::vector<double> old{};        // by training's forward pass, with the sampler's weights;
-                                    // empty if GrpoSettings::iterations is 1
-  std::vector<double> start{};      // under the start model; empty without GrpoSettings::beta
+  std::vector<double> sampled{};    // log-probabilities by the sampler, at temperature 1
+  std::vector<double> old{};        // log-prob. by training's forward pass, with the sampler's
+                                    // weights; empty if GrpoSettings::iterations is 1
+  std::vector<double> start{};      // log-prob. under the start model; empty if beta is 0
   double reward = std::numeric_limits<double>::quiet_NaN();
   bool is_truncated = false;
   double difference = 0.0;    // result of largest_difference() with `sampled`, nats
-  double first_reward = 0.0;  // of the completion with this index before any refill
+  double first_reward = 0.0;  // reward at this batch index before groups were replaced
   std::int64_t refills = 0;   // how many times the completion's group was replaced
 };
 
@@ -46,7 +46,7 @@ public:
 
   std::vector<KeptTensor> tensors() const;
 
-  /// Returns how many samplings came before the one that made the completions, or -1 if no
+  /// Returns the number of the sampling that made the completions, counted from 0, or -1 if no
   /// completions are stored.
   std::int64_t rollout() const;
 

@@ -49,8 +49,8 @@ JudgedLoss loss_of_judged(const KtoSettings& settings, bool is_good, double log_
 /// group. Sequence column kReferenceColumn has the log-probabilities under the reference, and
 /// kLabelColumn has the label of each sequence.
 ///
-/// The loss is the mean over the rows of the global batch. The digest has the values that
-/// reported_values() describes.
+/// The loss is the mean over the rows of the global batch. The function digest() returns the
+/// values that reported_values() describes.
 class KtoLoss final : public lm::SequenceLoss {
 public:
   explicit KtoLoss(const KtoSettings& settings) : settings_(settings) {}

@@ -13,7 +13,7 @@ namespace {
 
 using formats::JsonError;
 
-/// Returns the label of a row, which says whether the completion is good. The label may be
+/// Returns the label of a row: true if the completion is good. The label may be
 /// true, false, 1, 0, or a text such as "true". CSV files have only texts.
 bool label_of(const formats::JsonValue& row) {
   const formats::JsonValue* label = rows::member_of(row, kLabelColumn);

@@ -28,10 +28,10 @@ struct LmData {
   /// Token ids that end a completion, from the folder of the trained model. Empty if its tokenizer
   /// was not read, or if the folder names no such ids.
   std::vector<std::int64_t> stop_ids;
-  std::uint32_t folder_crc = 0;    // model_fingerprint() of the trained model; 0: random weights
-  std::string chat_template;       // template that data.chat_template gives, or ""; rank 0 only
+  std::uint32_t folder_crc = 0;    // checksum of the trained model's folder; 0: random weights
+  std::string chat_template;       // chosen by data.chat_template, or ""; rank 0 only
   std::vector<LeftOut> left_out;   // one for each file with unusable rows; rank 0 only
-  std::vector<std::string> notes;  // EncodedExamples::note of the files; rank 0 only
+  std::vector<std::string> notes;  // notes about rows that were left out; rank 0 only
 };
 
 /// Reads the training and evaluation data. Rank 0 reads and tokenizes rows, and calls

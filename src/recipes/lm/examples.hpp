@@ -15,8 +15,8 @@
 
 namespace mgpu::recipes {
 
-/// Encodes rows of training data as examples. An example has token ids, and a flag per token that
-/// says whether the loss counts the token.
+/// Encodes rows of training data as examples. An example has token ids, and a flag per token: 1
+/// if the loss counts the token, else 0.
 class ExampleEncoder {
 public:
   /// An example has at most `seq_len` tokens. A longer row with the member `text` is cut into
@@ -72,7 +72,7 @@ public:
 
   std::int64_t seq_len() const { return seq_len_; }
 
-  /// Returns rows::padding_id() of the tokenizer folder; -1 without a folder.
+  /// Returns the id of the padding token, as rows::padding_id() does; -1 without a tokenizer.
   std::int64_t padding_id() const { return padding_id_; }
 
 private:

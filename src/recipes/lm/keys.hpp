@@ -59,7 +59,7 @@ struct LmTrainSettings {
   bool needs_tokenizer = true;  // false: `folder` may lack a tokenizer
   rows::ChatChoice chat;        // data.chat_template
   std::int64_t seq_len = 0;     // train.seq_len, tokens of a window
-  lm::TrainingOptions options;  // options of the model; the head of LmMethod::head() is not set
+  lm::TrainingOptions options;  // options of the model, without the head of LmMethod::head()
 };
 
 /// Reads the keys of job train with a language model.

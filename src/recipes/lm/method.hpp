@@ -58,7 +58,7 @@ struct LossMeaning {
   std::string name = "cross-entropy";
   std::string per = "token";  // the loss is a mean over tokens, pairs, ...
   std::string unit = "nats";  // of the loss; "": it has no unit
-  /// The next two members say whether the loss of training and the loss on held-out rows are
+  /// The next two members tell whether the loss of training and the loss on held-out rows are
   /// cross-entropies. The perplexity of a cross-entropy is exp(loss).
   bool is_cross_entropy = true;
   bool held_out_is_cross_entropy = true;
@@ -68,8 +68,8 @@ struct LossMeaning {
   std::string distance{};  // name of D: "forward KL"
 };
 
-/// The object that LmMethod::open() returns. It has the loss, and it adds data to the training
-/// examples, such as targets of a teacher or sampled completions (lm::WindowSources). It holds the
+/// The object that LmMethod::open() returns. It provides the loss, and data for the training
+/// examples, such as targets of a teacher or sampled completions (lm::WindowSources). It owns the
 /// open files and models that the loss and these data need.
 class OpenMethod {
 public:
@@ -154,7 +154,7 @@ public:
 
   /// Changes `examples`, the examples of all rows of a file. Methods that compare rows override
   /// this function, for example to form groups from several rows. Only rank 0 calls it. Returns a
-  /// note for the log, which says what is left out; empty: nothing.
+  /// note for the log about examples that are left out; empty: no note.
   /// Errors: Failure if there are too few rows.
   virtual std::string complete(std::int64_t /*seq_len*/, RowUse /*use*/,
                                lm::LmExamples& /*examples*/) const {
@@ -175,7 +175,7 @@ public:
   /// tokenizer. In a folder without a tokenizer, rows with a text are refused when they are read.
   virtual bool takes_token_ids() const { return false; }
 
-  /// Checks the files that the keys of the method name. `folder` is the folder of the trained
+  /// Checks the files that are named by keys of the method. `folder` is the folder of the trained
   /// model.
   /// Errors: Failure E603 (exit 66) for a missing file, other Failures (exit 65 or 78) for files
   ///         that the method cannot use, and errors of reading these files.
@@ -186,8 +186,8 @@ public:
   /// model's vocabulary. Only rank 0 calls this function.
   virtual MethodData read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const { return {}; }
 
-  /// Checks that the method can continue the trained model in `folder`. It is not called if the
-  /// training begins with random weights.
+  /// Checks that the method can continue the trained model in `folder`. This function is not
+  /// called if the training begins with random weights.
   /// Errors: Failure (exit 78) for keys that do not fit this model; errors of reading the folder.
   virtual void check_start(const Config& /*config*/,
                            const std::filesystem::path& /*folder*/) const {}

@@ -233,8 +233,8 @@ constexpr std::array kTiles = {
     TileOf{"epochs", "epochs: visits of each sequence"},
 };
 
-/// Returns the label of a tile. The label of a loss ends with what the loss is a mean over, such as
-/// "per token".
+/// Returns the label of a tile. The label of a loss ends with LossMeaning::per, such as
+/// ", per token".
 std::string label_of(const TileOf& tile, const LmPlots& plots) {
   const bool is_loss = std::string_view(tile.key).ends_with("loss");
   return is_loss ? tile.label + (", per " + plots.meaning.per) : tile.label;

@@ -26,10 +26,10 @@ struct LmPlots {
   LossMeaning meaning;
   std::int64_t vocab = 0;    // number of tokens of the vocabulary
   std::string held_out;      // names the held-out rows: "data.eval_path"
-  std::string accuracy;      // LmMethod::accuracy()
-  std::string goal{};        // LmMethod::goal(), the name of one of `values`; "": a lower loss
+  std::string accuracy;      // label of the accuracy (LmMethod::accuracy())
+  std::string goal{};        // name of the value that training maximizes; "": minimizes the loss
   double epochs = 0.0;       // mean number of times that training used each item
-  double fill = 0.0;         // share of the token positions of windows that examples fill
+  double fill = 0.0;         // share of the token positions in windows that are not padding
   double mean_tokens = 0.0;  // mean number of tokens of examples in a window
 
   std::vector<SampleText> samples{};  // prompts with texts that the trained model wrote

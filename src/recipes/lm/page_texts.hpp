@@ -11,10 +11,10 @@
 
 namespace mgpu::recipes {
 
-/// Returns texts that the start model writes, for comparison with the trained model. Only rank 0
-/// gets texts, and only under two conditions. The start weights are not random, and the method's
-/// needs_reference() or has_prompts_only() is true. Call this function before the newest checkpoint
-/// is loaded.
+/// Returns texts that the start model (the model before training) writes, for comparison with the
+/// trained model. Only rank 0 gets texts. No rank gets texts if the start weights are random, or if
+/// needs_reference() and has_prompts_only() of the method are both false. Call this function before
+/// the newest checkpoint is loaded.
 ///
 /// Ranks:  collective over the world.
 std::vector<SampleText> texts_before(const cluster::Group& world, const LmTask& task,

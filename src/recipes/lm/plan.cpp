@@ -137,7 +137,7 @@ struct LmSizes {
   MethodCosts costs;
   std::int64_t items_together;  // LmMethod::items_together()
   std::int64_t parameters;
-  std::int64_t referenced;           // examples whose reference log-probabilities are computed
+  std::int64_t referenced;           // number of examples with a reference log-probability
   std::int64_t other_reference = 0;  // parameters of the model in LmMethod::reference_folder()
 };
 
@@ -270,7 +270,7 @@ std::uint64_t LmRecipe::disk_bytes() const {
   const std::uint64_t one =
       3 * sizes.weight_bytes() + companions + static_cast<std::uint64_t>(curve_bytes);
   constexpr std::uint64_t kReferenceBytes =
-      128;  // of an example, in the journal and in reference.h5 together
+      128;  // bytes of an example, in the journal and in reference.h5 together
   return static_cast<std::uint64_t>(sizes.settings.loop.checkpoint.keep + 2) * one +
          static_cast<std::uint64_t>(sizes.referenced) * kReferenceBytes;
 }

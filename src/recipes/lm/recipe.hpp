@@ -37,7 +37,7 @@ public:
                         "data.eval_path=FILE with fewer rows replaces the split validation"};
   }
 
-  /// Checks the files that the keys name.
+  /// Checks the files that are named by keys.
   /// Errors: Failure E603 (exit 66) for a missing file; E107 (exit 78) if a model has fewer
   ///         positions than train.seq_len; those of check_chat_template(), read_lm_config() and
   ///         LmMethod::check_files().

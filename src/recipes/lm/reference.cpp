@@ -89,8 +89,8 @@ std::vector<std::byte> reference_rows(const ExampleList& examples, const lm::Tra
   return rows.finish();
 }
 
-/// Returns whether the file exists on all ranks and is undamaged. Errors: those of read_table(),
-/// except E604.
+/// Returns whether the file `path` exists on all ranks and is undamaged.
+/// Errors: those of read_table(), except E604.
 bool is_intact(run::RunContext& run, const std::filesystem::path& path) {
   const cluster::Group& world = run.topology.world();
   const bool exists = world.all_reduce(std::int32_t{std::filesystem::exists(path) ? 1 : 0},

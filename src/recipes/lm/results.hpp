@@ -13,7 +13,7 @@
 // Writes and describes the results of a training: tables of curves, the result line, and the page.
 namespace mgpu::recipes {
 
-/// Returns a request to write results.h5 with table metrics/train, which has the first `steps`
+/// Returns a request to write results.h5 with table metrics/train, which contains the first `steps`
 /// steps. If there are evaluations, the file also gets table metrics/eval with all evaluations.
 /// `held_out_values` describes the values of an evaluation other than loss and accuracy.
 store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& curves,
@@ -21,8 +21,8 @@ store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& cu
                               std::span<const ReportedValue> held_out_values);
 
 struct ResultNames {
-  std::string held_out;  // names the rows whose loss is measured
-  std::string accuracy;  // LmMethod::accuracy()
+  std::string held_out;  // name of the held-out rows, such as "data.eval_path"
+  std::string accuracy;  // label of the accuracy (LmMethod::accuracy())
   std::string loss_unit;
 };
 

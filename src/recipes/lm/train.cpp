@@ -200,8 +200,8 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
     open = method_->open(run, data);
     const bool samples = method_->costs().sampled > 0.0;
     cluster::run_together(world, [&] {
-      // A model that samples packs its weights in each step. Packing returns the kept memory to the
-      // system, so keep_step_memory() would be useless.
+      // If a model samples completions, it packs its weights in each step. Packing returns the kept
+      // memory to the system, so keep_step_memory() would be useless.
       if (!samples) keep_step_memory(run);
       const LmTaskParts parts{settings, *method_, *open};
       task.emplace(run, parts, std::move(config), std::move(data));

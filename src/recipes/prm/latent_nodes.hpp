@@ -39,7 +39,7 @@ using NodePair = std::pair<std::int64_t, std::int64_t>;
 /// largest and the second smallest label, and so on. Pairs of equal labels are left out.
 std::vector<NodePair> node_pairs(const LatentNodes& nodes);
 
-/// Returns node_pairs(). `what` names the questions in the message.
+/// Returns node_pairs(). `what` names the questions in the error message.
 /// Errors: Failure E531 (exit 65) if there is no pair.
 std::vector<NodePair> required_pairs(const LatentNodes& nodes, const std::string& what);
 
@@ -65,7 +65,7 @@ LatentNodes read_latent_nodes(const std::filesystem::path& path, const PrmSettin
 LatentData load_latent_data(const cluster::Group& world, const std::filesystem::path& path,
                             const PrmSettings& settings);
 
-/// Returns the hidden size of the states in the file.
+/// Returns the hidden size of the states in the file `path`.
 /// Ranks:  local.
 /// Errors: Failure E605 (exit 65) if the file has no latent states; those of store::ListColumn.
 std::int64_t latent_width(const std::filesystem::path& path);

@@ -109,8 +109,8 @@ std::vector<double> PrmLoss::digest(const lm::SequenceTable& all) const {
   return {area_within_questions(steps), area_under_curve(steps), calibration_error(steps)};
 }
 
-/// Adds the losses of single steps (bce or mse) and their derivatives. `own` has the facts of the
-/// solution.
+/// Adds the losses of single steps (bce or mse) and the correct predictions to `term`, and sets
+/// `slopes` to the derivatives of the losses. `own` contains the facts of the solution.
 void PrmLoss::weigh_steps(std::span<const double> own, lm::SequenceTerm& term,
                           std::span<double> slopes) const {
   const SolutionFacts solution(own);

@@ -18,8 +18,8 @@ namespace mgpu::recipes {
 inline constexpr const char* kStepLabelColumn = "step_label";
 /// The sequence column with the id of the solution's question, which number_questions() assigns.
 inline constexpr const char* kQuestionColumn = "question";
-/// The sequence column that holds the largest number of steps of any solution in the data. All
-/// sequences have the same value.
+/// The sequence column that contains the largest number of steps of a solution in the data. It has
+/// the same value in all sequences.
 inline constexpr const char* kMostStepsColumn = "most_steps";
 
 /// The losses of recipe `prm`. The label of a step is y, and s is the sigmoid function. The logit z
@@ -36,8 +36,8 @@ struct PrmSettings {
   PrmLossKind kind = PrmLossKind::bce;
   lm::StepHead head{};
   bool learns_values = true;       // true: learn `values` if a row has them; false: learn `labels`
-  double threshold = 0.5;          // a step whose value or label is above it counts as right
-  bool shuffles_labels = false;    // true: steps of a question exchange their labels, as a control
+  double threshold = 0.5;          // a step whose value or label is above this counts as right
+  bool shuffles_labels = false;    // true: labels are shuffled within each question, as a control
   double held_out = 0.0;           // share of questions that are held out
   std::int64_t latent_hidden = 0;  // hidden units of the head for latent states; 0: half its inputs
   std::uint64_t seed = 0;  // run.seed, for shuffled labels, held-out questions, order of nodes

@@ -140,7 +140,7 @@ std::string PrmMethod::complete(std::int64_t /*seq_len*/, RowUse use,
   number_questions(examples);
   if (settings_.shuffles_labels) shuffle_labels(settings_.seed, examples);
   if (settings_.kind != PrmLossKind::pairwise) return {};
-  // Held-out solutions stay unpaired, because PrmLoss compares all solutions of a question.
+  // Held-out solutions need no groups: an evaluation compares all solutions of a question.
   examples.group_size = 1;
   if (use == RowUse::held_out) return {};
   const std::size_t solutions = examples.size();

@@ -16,8 +16,8 @@
 namespace mgpu::recipes {
 namespace {
 
-constexpr Purpose kHeldOut{42};       // random stream of each question, for held-out questions
-constexpr Purpose kLabelShuffle{43};  // random stream of each question, for shuffled labels
+constexpr Purpose kHeldOut{42};       // of the random numbers that choose held-out questions
+constexpr Purpose kLabelShuffle{43};  // of the random numbers that shuffle labels
 
 /// Returns the indices in column kStepLabelColumn at which the labels of the steps of an example
 /// are stored.

@@ -25,8 +25,8 @@ inline constexpr const char* kMarginColumn = "margin";
 ///
 ///     -log sigmoid(c - r - m) + center_weight (c + r)^2,
 ///
-/// and the loss of a step is the mean over the pairs of its global batch. The digest has the values
-/// that reported_values() describes.
+/// and the loss of a step is the mean over the pairs of its global batch. The function
+/// digest() returns the values that reported_values() describes.
 ///
 /// Source: Ouyang et al., arXiv 2203.02155, eq. 1; margin: Touvron et al., arXiv 2307.09288, eq. 2;
 ///         center_weight: Eisenstein et al., arXiv 2312.09244, eq. 2.

@@ -36,7 +36,7 @@ double margin_of(const formats::JsonValue& row) {
 }
 
 /// Returns the row. If `chosen` is a text and the row has no prompt, adds an empty prompt, because
-/// both texts of such a row contain the prompt.
+/// the texts `chosen` and `rejected` then contain the prompt.
 formats::JsonValue with_prompt(const formats::JsonValue& row) {
   const formats::JsonValue* chosen = rows::member_of(row, "chosen");
   const bool has_texts = chosen != nullptr && chosen->text() != nullptr;

@@ -27,8 +27,8 @@ public:
 
   /// Adds two examples to `examples`, the chosen and the rejected completion, with the margin of
   /// the row in column kMarginColumn.
-  /// Errors: those of ExampleEncoder::add_pair(); JsonError if both examples are equal without
-  ///         padding, or if `margin` is no number.
+  /// Errors: those of ExampleEncoder::add_pair(); JsonError if the two examples are equal when
+  ///         padding tokens are left out, or if `margin` is no number.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 

@@ -32,7 +32,7 @@ KeySpec bound_key(const char* name, const char* default_value, const char* summa
   return spec;
 }
 
-/// Returns the loss that value.loss=auto means.
+/// Returns the loss that value.loss=auto selects for a model with this head.
 ValueLossKind own_loss(ValueKind head) {
   if (head == ValueKind::histogram) return ValueLossKind::mle;
   return head == ValueKind::bernoulli ? ValueLossKind::bce : ValueLossKind::mse;

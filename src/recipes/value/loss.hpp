@@ -34,7 +34,7 @@ struct ValueSettings {
   // Above 0: the preferred completion of each pair is drawn at random with the Bradley-Terry model.
   double preference_beta = 0.0;
   std::uint64_t seed = 0;           // run.seed, for draws of preferences
-  bool drops_equal_labels = false;  // true: see drop_equal_labels()
+  bool drops_equal_labels = false;  // true: drop prompts whose completions all have the same return
 
   bool draws_preferences() const { return preference_beta > 0.0; }
   bool compares_pairs() const { return kind == ValueLossKind::bradley_terry; }

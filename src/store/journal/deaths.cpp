@@ -44,8 +44,8 @@ Death death_in(const std::string& line) {
 /// processing. Returns nullopt in these cases:
 /// - the attempt has no death note
 /// - the rank was processing no samples, or `marks` lacks the rank
-/// - the launcher wrote the death note although other ranks ran on the same host; the whole node
-///   probably failed, because otherwise the watchdog of another rank writes the note
+/// - the launcher wrote the death note although other ranks ran on the same host. The node probably
+///   failed: a watchdog of these ranks would have written the note otherwise.
 std::optional<Death> death_of(std::uint32_t attempt, const std::vector<SeenMark>& marks,
                               const fs::path& run_directory) {
   const auto note = read_death_note(note_path(run_directory, attempt));

@@ -21,7 +21,7 @@ fs::path note_path(const fs::path& run_directory, std::uint32_t attempt);
 
 /// Returns the deaths that `file` (quarantine.jsonl) lists, and the deaths in attempts before
 /// `attempt` that `file` does not list yet. Adds the unlisted deaths to `file`. Then removes the
-/// WorkMark files of the attempts before `attempt`.
+/// files in working/ of the attempts before `attempt`.
 ///
 /// Ranks:  local.
 /// Errors: Failure E601 (cannot be created), E602 (write failed), E603 (cannot be read), E604

@@ -23,7 +23,8 @@ struct Frame {
   std::uint64_t length = 0;  // length of the payload in bytes
 };
 
-/// A range of bytes in a ledger file that holds no intact frame, although an intact frame follows.
+/// A range of bytes in a ledger file that holds no intact frame, although an intact frame follows
+/// the range.
 struct DamagedRange {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -56,7 +57,7 @@ private:
 /// linear in the size of the file.
 ///
 /// Bytes after the last intact frame are ignored, because a process that is killed during append()
-/// leaves a torn frame there. Bytes before an intact frame that are no frame are a damaged range.
+/// leaves a torn frame there. Other bytes that belong to no intact frame form a damaged range.
 ///
 /// Errors: Failure E603 (cannot be read), E604 (exit 80) when the file becomes shorter while it is
 ///         read, E605 (exit 65) when another version of the program wrote the file.
@@ -78,8 +79,8 @@ public:
 
   /// Syncs and closes the file; the next append() opens the file again.
   ///
-  /// Errors: Failure E602 (write failed); Error if an earlier call failed and the file is still
-  /// open.
+  /// Errors: Failure E602 (write failed); Error if the file is open and an earlier call of append()
+  ///         or close() failed.
   void close();
 
 private:

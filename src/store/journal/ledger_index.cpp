@@ -27,8 +27,8 @@ std::optional<std::uint32_t> attempt_of(const std::string& name) {
   return numbers->front();
 }
 
-/// Returns the names of the ledgers in the order of (attempt, rank), one per line. With `attempt`,
-/// returns only the ledgers of earlier attempts.
+/// Returns the names of the ledgers in the order of (attempt, rank), one per line. If `attempt`
+/// is given, returns only the ledgers of attempts before `attempt`.
 std::string list_ledgers(const fs::path& parts, std::optional<std::uint32_t> attempt) {
   std::vector<std::pair<std::vector<std::uint32_t>, std::string>> names;  // {attempt, rank}, name
   std::error_code missing;

@@ -29,9 +29,9 @@ struct LedgerIndex {
   std::vector<ChunkEntry> entries;  // sorted by (phase, chunk, file, offset)
   std::vector<LedgerDamage> damage;
 
-  /// Adds `found` to `entries`. Then removes the voided records, and keeps one of the other records
-  /// of each chunk, the first by (file, offset). A record with an empty payload voids the earlier
-  /// records of its chunk and itself.
+  /// Adds `found` to `entries`. A record with an empty payload voids the earlier records of its
+  /// chunk. Removes voided and empty records, and keeps only the first of the remaining records of
+  /// each chunk, in the order (file, offset).
   void add(const std::vector<ChunkEntry>& found);
 };
 

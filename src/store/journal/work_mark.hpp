@@ -15,7 +15,7 @@ namespace mgpu::store {
 /// line of the file in place, so the line is complete whenever the process dies.
 class WorkMark {
 public:
-  /// Creates the file, which says that the rank is idle. The file has its final size from the
+  /// Creates the file, and records that the rank is idle. The file has its final size from the
   /// start, so later writes need no more disk space.
   /// Errors: Failure E601 (cannot be created), E602 (write failed).
   WorkMark(const fs::path& run_directory, std::uint32_t attempt, int rank);

@@ -4,7 +4,8 @@
 
 namespace mgpu::store {
 
-/// Returns the CRC-32C of A followed by B, from the CRCs of A and B and the length of B in bytes.
+/// Returns the CRC-32C of the bytes A followed by the bytes B. `crc_a` and `crc_b` are the CRCs of
+/// A and of B, and `bytes_b` is the length of B.
 std::uint32_t crc32c_combine(std::uint32_t crc_a, std::uint32_t crc_b, std::uint64_t bytes_b);
 
 }  // namespace mgpu::store

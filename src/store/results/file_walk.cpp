@@ -44,7 +44,7 @@ private:
   void read_child(hid_t group, const std::string& name) {
     H5L_info_t link{};
     hdf5::check(H5Lget_info(group, name.c_str(), &link, H5P_DEFAULT));
-    if (link.type != H5L_TYPE_HARD) return;  // readers refuse soft and external links
+    if (link.type != H5L_TYPE_HARD) return;  // soft and external links are not followed
     Hid object = hdf5::own(H5Oopen(group, name.c_str(), H5P_DEFAULT));
     H5O_info_t info{};
     hdf5::check(H5Oget_info2(object.get(), &info, H5O_INFO_BASIC));
@@ -56,7 +56,7 @@ private:
     }
   }
 
-  /// Reads an HDF5 data set, unless readers of tables refuse it.
+  /// Reads an HDF5 data set, unless the functions that read tables would refuse it.
   void read_dataset(Hid dataset, const std::string& name) {
     if (!has_known_filters(dataset.get())) return;
     const Hid type = hdf5::own(H5Dget_type(dataset.get()));
@@ -81,7 +81,8 @@ private:
     return true;
   }
 
-  /// Returns the HDF5 data set as a column; nullopt if the readers of tables would refuse it.
+  /// Returns the HDF5 data set as a column; nullopt if its type, storage, shape or size is not
+  /// supported.
   std::optional<StoredColumn> readable(Hid dataset, const std::string& name) const {
     try {
       return StoredColumn(std::move(dataset), name, max_bytes_);

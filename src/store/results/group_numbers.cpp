@@ -12,7 +12,7 @@ using hdf5::Hid;
 
 constexpr hsize_t kMaxAttributes = 4096;
 
-/// Adds attribute `index` of the group to `numbers`, if it is a number.
+/// Adds attribute `index` of the group to `numbers`, if the attribute is a single number.
 void add_number(hid_t group, hsize_t index, std::map<std::string, double>& numbers) {
   const Hid attribute = hdf5::own(
       H5Aopen_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, index, H5P_DEFAULT, H5P_DEFAULT));

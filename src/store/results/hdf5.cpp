@@ -62,7 +62,7 @@ Hid access() {
   Hid plist = own(H5Pcreate(H5P_FILE_ACCESS));
   check(H5Pset_libver_bounds(plist.get(), H5F_LIBVER_V18, H5F_LIBVER_V18));
   check(H5Pset_file_locking(plist.get(), false, true));
-  check(H5Pset_sieve_buf_size(plist.get(), 0));  // no buffer: a failing write fails at once
+  check(H5Pset_sieve_buf_size(plist.get(), 0));  // unbuffered: H5Dwrite() reports write errors
   return plist;
 }
 

@@ -121,7 +121,7 @@ Hid enum_type(std::span<const std::string> names);
 std::vector<std::string> names_of_values(hid_t type);
 
 /// Returns the HDF5 type of UTF-8 texts. Each text has `bytes` bytes, and is padded with zeros. If
-/// `bytes` is 0, texts have any length and lie in HDF5's heap.
+/// `bytes` is 0, texts have any length and are stored in HDF5's heap.
 Hid text_type(std::size_t bytes = 0);
 
 /// Returns the data space [rows], or [rows, width] if width is not 1.
@@ -131,8 +131,8 @@ Hid make_space(std::int64_t rows, std::int64_t width);
 /// Nothing is selected if `rows` is 0.
 Hid select_rows(hid_t dataset, std::int64_t first, std::int64_t rows, std::int64_t width);
 
-/// Returns the memory space for a buffer of rows [rows, width], which fits the selection of
-/// select_rows().
+/// Returns the memory space for a buffer [rows, width], for use with a file space that
+/// select_rows() returned. Nothing is selected if `rows` is 0.
 Hid memory_space(std::int64_t rows, std::int64_t width);
 
 void write_attribute(hid_t object, const std::string& name, const std::string& text);
@@ -151,8 +151,8 @@ bool has_attribute(hid_t object, const std::string& name);
 /// Errors: Hdf5Error, also if the attribute is missing or is not one whole number.
 std::int64_t read_integer_attribute(hid_t object, const std::string& name);
 
-/// Returns rows [first, first + rows) of an HDF5 data set of strings, which may be padded or lie in
-/// HDF5's heap.
+/// Returns rows [first, first + rows) of an HDF5 data set of strings, which may be padded or stored
+/// in HDF5's heap.
 std::vector<std::string> read_texts(hid_t dataset, std::int64_t first, std::int64_t rows);
 
 }  // namespace mgpu::store::hdf5

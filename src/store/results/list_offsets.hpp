@@ -14,8 +14,8 @@ namespace mgpu::store {
 /// Checks the offsets of a list column. They must begin with 0, must not decrease, and must end
 /// with the number of items. The caller passes the offsets to add() in one or more pieces, in
 /// order.
-/// Errors: Failure E605 from the constructor if the column is not i64 of width 1 or has no rows,
-///         and from finish().
+/// Errors: Failure E605: the constructor throws it if the column is not i64 of width 1 or has no
+///         rows, and finish() if the offsets are wrong.
 class OffsetsCheck {
 public:
   OffsetsCheck(const ColumnSpec& spec, std::int64_t rows) {

@@ -27,7 +27,8 @@ bool is_string_dataset(hid_t file, const std::string& path) {
   return H5Tget_class(hdf5::own(H5Dget_type(object.get())).get()) == H5T_STRING;
 }
 
-/// Returns the columns below `group`: text columns if `of_texts`, else columns of numbers.
+/// Returns the names of the columns below `group` that are stored as lists: the text columns if
+/// `of_texts` is true, else the list columns of numbers.
 std::vector<std::string> columns_below(hid_t file, const std::string& group, bool of_texts) {
   std::vector<std::string> names = children_of(file, group);
   std::erase_if(names, [&](const std::string& name) {

@@ -33,9 +33,9 @@ std::vector<std::string> children_of(hid_t file, const std::string& group);
 
 /// The function find_list_columns() returns the names of a table's list columns of numbers. In a
 /// file of format 1, it returns the list columns of all tables. The function find_text_columns()
-/// returns the names of a table's text columns. Names have the order of names_in_group(), but texts
-/// that are stored as lists come before texts that are HDF5 strings.
-/// Errors: those of names_in_group().
+/// returns the names of a table's text columns. Names are in the order of names_in_group(), but
+/// texts that are stored as lists come before texts that are HDF5 strings. Errors: those of
+/// names_in_group().
 std::vector<std::string> find_list_columns(hid_t file, const std::string& table);
 std::vector<std::string> find_text_columns(hid_t file, const std::string& table);
 

@@ -11,8 +11,8 @@
 namespace mgpu::store {
 namespace {
 
-/// Returns the bytes of one column for all `entries` journaled chunks. Each rank reads some of the
-/// chunks.
+/// Returns the bytes of one column for all journaled chunks, whose number is `entries`. Each rank
+/// reads some of the chunks.
 /// Ranks:  collective over `group`.
 std::vector<std::byte> gather_column(const cluster::Group& group, RowReader& reader,
                                      const ColumnPlan& column, std::size_t entries) {

@@ -20,8 +20,8 @@ namespace {
 
 using hdf5::Hid;
 
-/// Says whether the HDF5 data sets of a group are the columns of a table, or the offsets and values
-/// of lists.
+/// A group of kind `table` contains columns of a table. A group of kind `lists` contains the
+/// offsets and the values of one list column.
 enum class GroupKind { table, lists };
 
 /// Reads the number columns of one group of an open file.

@@ -15,7 +15,7 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr std::int64_t kBytesPerRank = 16 << 20;  // most bytes of a rank in a collective write
+constexpr std::int64_t kBytesPerRank = 16 << 20;  // limit of a rank in one collective write
 
 /// Writes the rows of this rank in one collective write of all ranks. A failure is thrown on this
 /// rank only.
@@ -64,8 +64,9 @@ std::optional<ErrorReport> write_column(SealWork& work, hid_t file, std::size_t 
   return problem;
 }
 
-/// A path of a file for ROMIO, which would take the text before a colon for a type of file system.
-/// If the path has a colon, its folder is replaced by a link in /proc/self/fd.
+/// The path of a file, without colons in its folder. ROMIO, which opens the file, takes the text
+/// before a colon for a type of file system. So if the path has a colon, its folder is replaced by
+/// a link in /proc/self/fd.
 class PlainName {
 public:
   explicit PlainName(const fs::path& path) : name_(path) {

@@ -85,7 +85,7 @@ struct Layout {
   std::int64_t rows = 0;
   std::int64_t chunk_rows = 0;  // 0: contiguous
   int gzip = 0;
-  std::size_t text_bytes = 0;  // > 0: bytes of each text, which ends at its first zero byte
+  std::size_t text_bytes = 0;  // bytes of each zero-padded text; 0: no text column
 };
 
 Hid stored_type(const ColumnSpec& column, const Layout& layout) {
@@ -172,7 +172,7 @@ TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   return spec;
 }
 
-/// Creates the HDF5 data set for the offsets or the values of a list column. With the offsets, also
+/// Creates the HDF5 data set for the offsets or the values of a list column. For the offsets, also
 /// writes the attributes of the column's group and the first offset, which is 0. Each later offset
 /// is the end of the list of a row.
 void make_list_part(hid_t file, SealWork& work, std::size_t index) {

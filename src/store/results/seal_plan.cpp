@@ -16,8 +16,8 @@ namespace {
 // Smaller columns are not compressed, because HDF5's chunk index would need more bytes than
 // compression saves.
 constexpr std::int64_t kMinCompressedBytes = 64 << 10;
-constexpr std::int64_t kHdf5ChunkBytes = 1 << 20;  // size of the chunk cache of an HDF5 data set
-constexpr std::int64_t kMaxHdf5ChunkBytes = 64 << 20;  // larger chunks are not compressed
+constexpr std::int64_t kHdf5ChunkBytes = 1 << 20;  // target size; HDF5's chunk cache has this size
+constexpr std::int64_t kMaxHdf5ChunkBytes = 64 << 20;  // no compression with larger chunks
 constexpr std::size_t kOpenLedgers = 64;
 
 /// Returns the number of rows of element `entry` of TablePlan::entries.

@@ -26,8 +26,8 @@ enum class ColumnPart { whole, offsets, values };
 
 struct TablePlan {
   const ChunkedTable* table = nullptr;
-  std::vector<ChunkEntry> entries;  // by chunk id; entry i begins at sealed row i * chunk_rows
-  std::int64_t rows = 0;            // sealed rows; a partial file may have fewer than spec.rows
+  std::vector<ChunkEntry> entries;  // by chunk id; entry i begins at row i * chunk_rows of the file
+  std::int64_t rows = 0;            // rows in the file; fewer than spec.rows if chunks are missing
   // [columns][entries + 1]: for each entry, the number of items of the column in earlier entries;
   // the last element is the number of all items. Empty for columns without lists.
   std::vector<std::vector<std::int64_t>> list_starts;
@@ -57,14 +57,14 @@ struct SealPlan {
 
   /// Returns the number of rows of an HDF5 data set:
   /// - For a whole column, it is the number of rows of the table.
-  /// - For the offsets of a list column, it is one more.
+  /// - For the offsets of a list column, it is the number of rows of the table, plus 1.
   /// - For the values of a list column, it is the number of items in all lists.
   std::int64_t rows_of(const ColumnPlan& column) const;
   std::int64_t first_row(const ColumnPlan& column, std::size_t entry) const;
   std::int64_t rows_in(const ColumnPlan& column, EntryRange range) const;
 
-  /// Returns the size of the column's largest unit in bytes, at least 1. A unit is `unit_entries`
-  /// consecutive journaled chunks, which the same rank must write.
+  /// Returns the size of the column's largest unit in bytes, at least 1. A unit consists of
+  /// ColumnPlan::unit_entries consecutive journaled chunks, which the same rank must write.
   std::int64_t unit_bytes(const ColumnPlan& column) const;
 };
 

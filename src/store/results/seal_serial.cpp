@@ -18,11 +18,11 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr std::int64_t kSerialBytesPerRank = 4 << 20;  // most bytes of a rank in a gather
+constexpr std::int64_t kSerialBytesPerRank = 4 << 20;  // limit of a rank in one gather
 
 /// Returns one HDF5 chunk in the form in which HDF5's deflate filter would store it.
 std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_bytes, int level) {
-  raw.resize(chunk_bytes);  // the last chunk is padded, because it reaches beyond the rows
+  raw.resize(chunk_bytes);  // pads the last chunk, which reaches beyond the last row
   uLongf size = compressBound(static_cast<uLong>(raw.size()));
   std::vector<std::byte> out(size);
   const int code =
@@ -44,7 +44,7 @@ void store_chunks(hid_t dataset, std::span<const std::byte> packed) {
   }
 }
 
-/// The result file after all collective writes, when only rank 0 writes to the file.
+/// The result file after all collective writes. From then on, only rank 0 writes to the file.
 class SerialFile {
 public:
   explicit SerialFile(SealWork& work) : work_(work) {

@@ -12,8 +12,8 @@ namespace {
 
 using hdf5::Hid;
 
-/// Returns the column type of a stored type. HDF5 strings give `text`, and enums of one byte give
-/// u8. Errors: Failure E605 for types that no column has.
+/// Returns the column type for an HDF5 type. For HDF5 strings it is `text`, and for enums of one
+/// byte it is u8. Errors: Failure E605 for types that no column has.
 ColumnType readable_type(hid_t type, const std::string& name) {
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_STRING) return ColumnType::text;
@@ -78,7 +78,7 @@ void fail_table(const std::string& what) {
 }
 
 std::uint64_t most_bytes(std::uint64_t file_bytes) {
-  constexpr std::uint64_t kMaxDeflateRatio = 1032;  // zlib's technical details: 1032 to 1
+  constexpr std::uint64_t kMaxDeflateRatio = 1032;  // zlib compresses at most 1032 to 1
   return file_bytes * kMaxDeflateRatio;
 }
 

@@ -60,8 +60,8 @@ auto name_failures(const std::filesystem::path& path, const std::string& table, 
 /// checked.
 class StoredColumn {
 public:
-  /// `max_bytes` is an upper limit for the bytes of data in the file, see most_bytes(). Errors:
-  /// Failure E605; Hdf5Error.
+  /// Checks the data set. `max_bytes` is the result of most_bytes() for the file. Errors: Failure
+  /// E605 for a data set that is no column or larger than `max_bytes`; Hdf5Error.
   StoredColumn(hdf5::Hid dataset, const std::string& name, std::uint64_t max_bytes);
 
   /// Opens an HDF5 data set by name; refuses soft and external links. Errors: Failure E605;
@@ -87,12 +87,12 @@ private:
   std::int64_t rows_ = 0;
 };
 
-/// A column is read in pieces of at most this size. A longer row is read as one piece.
+/// A column is read in pieces of at most this size. A row of more bytes is read as one piece.
 inline constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
 /// Reads a whole column in pieces, and calls visit(piece) for each piece in order. Returns the
-/// CRC-32C of the column. Errors: Failure E604 (exit 80) if the file has another checksum for the
-/// column; Hdf5Error.
+/// CRC-32C of the column. Errors: Failure E604 (exit 80) if this CRC-32C differs from the
+/// checksum in the file; Hdf5Error.
 template <class Visit>
 std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
   ReadColumn piece{stored.spec(), {}};

@@ -27,7 +27,7 @@ std::string process_start(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   if (!std::getline(file, line)) return "";
-  const std::size_t name_end = line.rfind(')');  // the name may hold blanks and parentheses
+  const std::size_t name_end = line.rfind(')');  // the name may contain blanks and parentheses
   if (name_end == std::string::npos) return "";
   std::istringstream rest(line.substr(name_end + 1));
   std::string field;

@@ -126,9 +126,9 @@ void require_own_file(const fs::path& path) {
   }
 }
 
-/// Throws a Failure that says that the run is finished. It has no error code, because this is no
-/// error. It has the exit code of the run: `done` or `incomplete`. Errors: Failure E604 (exit 80)
-/// when an HDF5 file of the run is damaged.
+/// Throws a Failure that tells the user that the run is finished. The Failure has no error code,
+/// because this is no error. It has the exit code of the run: `done` or `incomplete`. Errors:
+/// Failure E604 (exit 80) when an HDF5 file of the run is damaged.
 [[noreturn]] void end_at_once(const fs::path& folder) {
   ExitCode exit = ExitCode::done;
   for (const AttemptRecord& attempt : attempts_of(folder))

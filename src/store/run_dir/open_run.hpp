@@ -8,7 +8,7 @@
 
 namespace mgpu::store {
 
-/// A run directory that no other process uses.
+/// A run directory, with the lock that this process holds on it.
 struct OpenedRun {
   std::filesystem::path path;
   RunLock lock;

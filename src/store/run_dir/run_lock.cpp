@@ -72,7 +72,7 @@ JsonValue own_lease() {
 std::optional<JsonValue> read_lease(const fs::path& folder) {
   const fs::path path = folder / "lease.json";
   std::error_code missing;
-  if (!fs::is_regular_file(path, missing)) return std::nullopt;  // a pipe would block
+  if (!fs::is_regular_file(path, missing)) return std::nullopt;  // opening a pipe blocks
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
@@ -89,8 +89,8 @@ std::string text_of(const JsonValue& lease, const char* key) {
   return found->text() != nullptr ? *found->text() : formats::to_json_line(*found);
 }
 
-/// Returns whether the process that the lease names still runs. A lease of another host counts as
-/// alive, because this host cannot check.
+/// Returns whether the process that the lease names still runs. Returns true for a process on
+/// another host, because this host cannot check it.
 bool is_alive(const JsonValue& lease) {
   if (text_of(lease, "host") != host_name()) return true;
   if (text_of(lease, "boot_id") != boot_id()) return false;
@@ -133,7 +133,7 @@ RunLock::RunLock(const std::filesystem::path& run_directory, double wait_s)
 }
 
 RunLock::~RunLock() {
-  std::error_code ignored;  // a lease that stays is recognized as stale
+  std::error_code ignored;  // a later RunLock ignores a stale lease
   if (fd_ && is_held()) fs::remove(folder_ / "lease.json", ignored);
 }
 

@@ -9,7 +9,7 @@
 
 namespace mgpu::store {
 
-/// The content of run.json, which says what a run directory holds.
+/// The content of run.json: the identity of a run, its inputs, and whether it is finished.
 struct RunRecord {
   std::string name;
   std::string job;

@@ -10,9 +10,8 @@ namespace mgpu::lm {
 /// A fixed number of cache pages. For each page, the pool counts the sequences that use the page
 /// (its users). An extent is a block of `extent` consecutive pages; the last extent may have fewer.
 ///
-/// Contiguous memory is read faster, so the pool tries to give consecutive pages to a sequence.
-/// This succeeds for a sequence of up to `extent` unshared pages if some extent has no used page
-/// when the sequence takes its first page.
+/// Contiguous memory is read faster, so the pool tries to give consecutive pages to a sequence: see
+/// take().
 class PagePool {
 public:
   PagePool(std::int64_t pages, std::int64_t extent);
@@ -24,10 +23,10 @@ public:
 
   std::int64_t users(std::int64_t page) const { return users_[static_cast<std::size_t>(page)]; }
 
-  /// Takes a page and returns it: the page that follows `last` if it is free, else the first page
-  /// of an unused extent, else the lowest free page. `last` is the last page of a sequence, or -1
-  /// for a sequence without pages. The returned page has one user. Errors: ShapeError when no page
-  /// is free.
+  /// Takes a page and returns it: page `last` + 1 if it is free, else the first page of an extent
+  /// without used pages, else the lowest free page. `last` is the page before the new page in the
+  /// sequence; -1: the new page is the first of the sequence. The returned page has one user.
+  /// Errors: ShapeError when no page is free.
   std::int64_t take(std::int64_t last);
   void share(std::int64_t page) { ++users_[static_cast<std::size_t>(page)]; }
   void give_back(std::int64_t page);

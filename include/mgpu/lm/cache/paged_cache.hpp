@@ -52,18 +52,19 @@ public:
 
   /// Returns the number of tokens of a sequence.
   ///
-  /// Errors: Error when the sequence does not exist. All functions that take a sequence throw it.
+  /// Errors: Error when the sequence does not exist. All functions that take a sequence throw this
+  ///         error.
   std::int64_t length(std::int64_t sequence) const { return get(sequence).length; }
 
   /// Returns how many pages extend() with the same arguments would take from the pool.
   std::int64_t pages_for(std::int64_t sequence, std::int64_t tokens) const;
 
-  /// Returns by how many pages the sum of pages_for() over `sequences` is larger than the number of
-  /// pages that extend() needs for all these sequences. A call to pages_for() counts a copy of a
-  /// shared last page for every sequence that uses the page. But if `sequences` has all users of
-  /// such a page, the user that is extended last keeps the page and needs no copy.
+  /// Returns by how many pages the sum of pages_for() is too high, if all of `sequences` are
+  /// extended by at least one token. For each sequence with a shared last page that is not full,
+  /// pages_for() counts a copy of this page. If all users of the page are in `sequences`, the user
+  /// that is extended last keeps the page and needs no copy.
   ///
-  /// Each sequence must occur once and grow by at least one token.
+  /// No sequence may occur twice in `sequences`.
   std::int64_t pages_left_over(std::span<const std::int64_t> sequences) const;
 
   /// Makes room for `tokens` more tokens at the end of a sequence. The keys and values of these
@@ -99,7 +100,8 @@ private:
   void copy_tokens(std::int64_t from, std::int64_t to, std::int64_t tokens);
 
   std::int64_t page_tokens_;
-  at::Tensor all_;  // [2 * layers, slots, G, C]: keys, then values, of layer 0, of layer 1, ...
+  at::Tensor all_;  // [2 * layers, slots, G, C]: keys of layer 0, values of layer 0, keys of
+                    // layer 1, and so on
   std::vector<at::Tensor> keys_;    // one per layer, [slots, G, C]
   std::vector<at::Tensor> values_;  // one per layer, [slots, G, C]
   PagePool pool_;

@@ -24,7 +24,7 @@ struct RopeConfig {
   double high_freq_factor = 4.0;        // llama3 only
   double beta_fast = 32.0;              // yarn only
   double beta_slow = 1.0;               // yarn only
-  bool truncate = true;  // yarn only; rounds both bounds of the interpolation ramp to integers
+  bool truncate = true;  // yarn only; true: the bounds of YaRN's ramp are rounded to integers
   double attention_factor = 1.0;  // yarn only; multiplies cosine and sine
 
   friend bool operator==(const RopeConfig&, const RopeConfig&) = default;
@@ -103,7 +103,7 @@ struct LmConfig {
   bool head_norm = false;  // RMS norm of each query and key head before the rotation
   bool tied_head = false;  // the embedding matrix is also the vocabulary head
   StoredHead stored_head = StoredHead::as_configured;
-  std::string stored_type;  // type of stored weights in config.json, such as "bfloat16"; "": absent
+  std::string stored_type;  // `dtype` of config.json, such as "bfloat16"; "": absent
   GenerationDefaults generation;
 
   friend bool operator==(const LmConfig&, const LmConfig&) = default;

@@ -22,8 +22,8 @@ struct SequenceInput;
 class PassBuilder;
 
 /// The memory of decode sessions: a paged KV cache and its sequences. Several sessions can share
-/// one pool and make their passes in turn, as the batches of a Generator do. After a pass or a draw
-/// of one session has failed, no session can use the pool any more.
+/// one pool and make their passes in turn. After a pass or a draw of one session has failed, no
+/// session can use the pool any more.
 class DecodePool {
 public:
   /// Allocates a KV cache for `model`. Errors: those of LanguageModel::make_cache().
@@ -36,9 +36,9 @@ public:
 
   const PagedCache& cache() const;
 
-  /// Reserves memory for passes of up to `rows` rows. A tensor-parallel rank that runs out of
-  /// memory in a pass uses this memory to take part in the remaining all-reduces of the pass. A
-  /// pass with more rows enlarges the reserved memory.
+  /// Reserves memory for passes of up to `rows` tokens; does nothing without tensor parallelism. A
+  /// rank that runs out of memory in a pass uses this memory to take part in the remaining
+  /// all-reduces of the pass. A pass with more tokens first enlarges the reserved memory.
   void reserve_rows(std::int64_t rows);
 
   /// Returns the report of a failed rank of the group. It is nullopt until DecodeSession::take() or
@@ -54,8 +54,8 @@ struct DecodeConfig {
   SamplingConfig sampling{};
   std::int64_t prefill_tokens = 0;       // maximum number of prefill() tokens per pass;
                                          // 0: PassSizes::prefill_tokens of the model
-  std::vector<std::int64_t> stop_ids{};  // ids after which a sequence has stopped; only steps() and
-                                         // PathSession use them
+  std::vector<std::int64_t> stop_ids{};  // ids that end a sequence; used only by steps() and
+                                         // PathSession
   LogitProcessors processors{};
 };
 
@@ -212,7 +212,7 @@ public:
   /// on all ranks. The sequences must not have pending input.
   ///
   /// Ranks:  collective; no session of the pool may have an unfinished turn
-  /// Errors: Failure or Error on all ranks, if one of them failed in the pass
+  /// Errors: Failure or Error on all ranks, if a rank has failed in a pass
   at::Tensor hidden(std::span<const std::int64_t> sequences);
 
   /// Starts to draw one token for each sequence from its hidden state, and starts the work that
@@ -249,9 +249,9 @@ public:
   /// come from feed() or steps(). A sequence continues after a stop id; read() omits the tokens
   /// after the stop id.
   ///
-  /// The host sends all positions and cache slots before the first pass, and the random numbers
-  /// before each draw. The host reads nothing back from the device, unless the model has experts or
-  /// a logit processor reads tensors.
+  /// The host sends all positions, cache slots and random numbers before the first pass. The host
+  /// reads nothing back from the device, unless the model has experts or a logit processor reads
+  /// tensors.
   ///
   /// Errors: Error when the pending input is not as described, a draw is unfinished, or
   ///         can_step_ahead() is false; ShapeError when there are too few positions or free pages.

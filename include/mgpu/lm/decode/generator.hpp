@@ -20,7 +20,7 @@ struct GenerationConfig {
   std::int64_t max_new_tokens = 256;   // 0: no completions, only scores
   std::vector<std::int64_t> stop_ids;  // a completion ends when it draws one of these
   std::int64_t batch_size = 16;        // sequences that are decoded together
-  std::int64_t prefill_tokens = 0;     // most prompt tokens per pass; 0: PassSizes::prefill_tokens
+  std::int64_t prefill_tokens = 0;     // prompt tokens per pass; 0: PassSizes::prefill_tokens
   std::int64_t page_tokens = 16;       // tokens per page of the KV cache
   CacheType cache_type = CacheType::f32;
   bool scores_prompts = false;   // true: fills PromptResult::prompt_log_probs
@@ -52,12 +52,12 @@ struct Completion {
   std::vector<std::int64_t> ids;
   std::vector<float> log_probs;  // nats, from the unchanged logits of the model
   FinishReason reason = FinishReason::length;
-  std::vector<double> divergences{};  // DrawnToken::divergence; empty without a candidate processor
+  std::vector<double> divergences{};  // see DrawnToken; empty without a candidate processor
 };
 
 struct PromptResult {
   std::vector<float> prompt_log_probs;  // nats, one per token after the first; empty: not requested
-  std::vector<Completion> completions;  // Prompt::num_samples, or none with max_new_tokens 0
+  std::vector<Completion> completions;  // [Prompt::num_samples]; empty if max_new_tokens is 0
 
   /// One list per continuation, with one log-probability per token, in nats. On the CPU these
   /// values have the same bits as if prompt and continuation were scored as one prompt.
@@ -89,16 +89,16 @@ using SeeHidden =
 
 /// A callback that receives how many completions or scored prompts of a call of Generator::run()
 /// have ended so far. Each rank calls it after each pass, or after several passes if the host reads
-/// their drawn ids together. In a pipeline, which decodes several smaller batches, each rank calls
-/// it only after it has done this work once for every batch.
+/// their drawn ids together. In a pipeline, which decodes several smaller batches in turn, each
+/// rank calls it after one pass of every batch.
 using SeeProgress = std::function<void(std::int64_t ended)>;
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
 /// place. A prompt may be prefilled over several passes, which also decode other sequences. The
 /// completions of a prompt share the prompt's cache pages. If all prompts of one call to run() have
-/// a common prefix, they share the cache pages that it fills, too. Prompts share no prefix if the
-/// model has RopeKind::dynamic, if GenerationConfig::scores_prompts is true, or if there is a
-/// SeeHidden callback. On the CPU the result of a prompt depends neither on other prompts nor on
+/// a common prefix, they also share the cache pages that the prefix fills. Prompts share no prefix
+/// if the model has RopeKind::dynamic, if GenerationConfig::scores_prompts is true, or if there is
+/// a SeeHidden callback. On the CPU the result of a prompt depends neither on other prompts nor on
 /// batch_size, prefill_tokens or page_tokens.
 ///
 /// If the model is split over a group, all calls are collective: all ranks must pass the same
@@ -130,7 +130,7 @@ public:
 
   std::int64_t batch_size() const { return config_.batch_size; }
 
-  /// Sets the callback for the progress of run(); an empty function removes it.
+  /// Sets the callback that receives the progress of run(); an empty function removes it.
   void set_progress(SeeProgress see_progress) { see_progress_ = std::move(see_progress); }
 
   /// Sets the batch size for later calls to run(), and frees the cache. Throws Error if
@@ -146,7 +146,7 @@ private:
   std::int64_t rows_for(std::span<const Prompt> prompts, std::int64_t completions) const;
   std::int64_t shared_tokens(std::span<const Prompt> prompts) const;
   std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, DecodePool& pool);
-  std::int64_t batches() const;  // number of smaller batches that share the batch_size sequences
+  std::int64_t batches() const;  // number of batches that decode in turn; 1 without a pipeline
 
   const LanguageModel* model_;
   GenerationConfig config_;

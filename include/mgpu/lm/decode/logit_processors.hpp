@@ -101,8 +101,8 @@ struct CandidateOffsets {
                       // the result of OffsetRecord::of()
 };
 
-/// The processors of decode sessions. They have to outlive the sessions. A processor serves one
-/// pool at a time.
+/// The processors of decode sessions. They have to outlive the sessions. A processor can serve
+/// only one pool at a time.
 struct LogitProcessors {
   std::vector<BlockProcessor*> blocks{};    // applied in this order
   CandidateProcessor* candidate = nullptr;  // nullptr: none

@@ -13,16 +13,16 @@
 // Shapes in this header: N rows of a draw, K candidates, T tokens of a completion.
 namespace mgpu::lm {
 
-/// Keeps the candidates and offsets of all draws. SequenceDivergence uses them later to compute
-/// KL(p || q). Here p is the distribution of the generating model with the offsets, and q is the
-/// distribution of a reference model.
-/// The record stays on the device, so add() reads nothing back to the host.
+/// Stores the candidates of all draws, and the offsets that a CandidateProcessor added to their
+/// logits. SequenceDivergence uses them later to compute KL(p || q). Here p is the distribution of
+/// the generating model with the offsets, and q is the distribution of a reference model. The
+/// record stays on the device, so add() reads nothing back to the host.
 ///
 /// Memory: 8 bytes for each candidate of each draw, until clear()
 class OffsetRecord {
 public:
-  /// Adds the offsets of one draw of several sequences. If the record already has the same draw
-  /// (sample and position) of a sequence, the new offsets replace the old ones.
+  /// Adds the candidates and offsets of one draw per sequence. Row n belongs to the draw rows[n].
+  /// If the record already contains a draw with this sample and position, the new row replaces it.
   /// Shapes: rows N; ids [N, K] int64; offsets [N, K] float32
   void add(std::span<const DrawSite> rows, const at::Tensor& ids, const at::Tensor& offsets);
 
@@ -40,7 +40,7 @@ private:
   /// Where the record stores the candidates and offsets of one draw: a row of a Call.
   struct Place {
     std::size_t call = 0;   // index in calls_
-    std::int64_t row = -1;  // -1: the record does not have the draw
+    std::int64_t row = -1;  // -1: the record does not contain the draw
   };
   struct Call {
     at::Tensor ids;      // [N, K] int32

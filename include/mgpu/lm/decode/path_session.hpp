@@ -62,8 +62,8 @@ public:
   void complete(const std::vector<std::int64_t>& sequences, std::int64_t max_new_tokens,
                 const SeeCompletion& see);
 
-  /// Returns why a completion ends after its last token; nullopt if it goes on. `length` is the
-  /// number of tokens of the sequence, prompt included.
+  /// Returns why `completion` ends after its last token; nullopt if it continues. `length` is the
+  /// number of tokens of its sequence, including the prompt.
   std::optional<FinishReason> end_of(const Completion& completion, std::int64_t length,
                                      std::int64_t max_new_tokens) const;
 

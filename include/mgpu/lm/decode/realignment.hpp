@@ -21,8 +21,8 @@ public:
   /// W_out and W_in are computed in blocks of rows. With tensor parallelism, each rank sums its own
   /// rows.
   ///
-  /// Memory: two matrices [D, D] of float64 and a block of rows on the model's device; with `is_on`
-  ///         also several matrices [D, D] of float64 in host memory.
+  /// Memory: two matrices [D, D] of float64 and a block of rows on the model's device; if `is_on`
+  ///         is true, also several matrices [D, D] of float64 in host memory.
   /// Ranks:  collective over the ranks of the model; all ranks get the same bits. In a pipeline,
   ///         the bits are the same as for a model on one rank.
   /// Errors: Failure E704 (exit 79) if A is not finite, or the decomposition fails.
@@ -42,7 +42,8 @@ private:
 
   at::Tensor matrix_;
   double mean_norm_;
-  Linear linear_{};  // has the transpose of A as its matrix, packed on the CPU; undefined: identity
+  Linear linear_{};  // its matrix is the transpose of A, packed on the CPU; undefined: A is the
+                     // identity
 };
 
 }  // namespace mgpu::lm

@@ -19,9 +19,10 @@ struct SamplingConfig {
   std::int64_t top_k = 0;           // draws one of the k most probable tokens; 0: of all tokens;
                                     // unused when greedy
   double top_p = 1.0;               // in (0, 1]; unused when greedy
-  double repetition_penalty = 1.0;  // > 0; divides positive logits, multiplies negative ones
+  double repetition_penalty = 1.0;  // > 0; for tokens in DrawSite::context, divides positive
+                                    // logits and multiplies negative ones
   std::uint64_t seed = 0;
-  std::uint32_t round = 0;  // < 2^24; the random numbers of a sample differ from round to round
+  std::uint32_t round = 0;  // < 2^24; each round has different random numbers
 };
 
 /// Returns how many copies of a block of logits are in memory at once during a draw without logit
@@ -30,7 +31,7 @@ struct SamplingConfig {
 std::int64_t logit_copies(const SamplingConfig& config);
 
 /// Identifies a draw by its sample and its position in the sample. The random numbers of the draw
-/// depend only on these two, SamplingConfig::seed and SamplingConfig::round.
+/// depend only on sample, position, SamplingConfig::seed and SamplingConfig::round.
 struct DrawSite {
   std::uint64_t sample = 0;
   std::uint32_t position = 0;             // < 2^24: number of earlier draws with this sample
@@ -43,7 +44,7 @@ struct DrawnToken {
   float log_prob = 0.0F;  // nats, from the unchanged logits of the model
 
   /// KL(p || q) in nats, at the temperature of the draw, or at temperature 1 when greedy. Here p is
-  /// the distribution with the offsets of the candidate processor, and q is that of the model.
+  /// the distribution with the offsets of the candidate processor, and q is the one without them.
   /// Neither includes the repetition penalty, block processors, top k or top p. The value is 0
   /// without a candidate processor.
   double divergence = 0.0;
@@ -99,9 +100,10 @@ public:
   /// step at a time. They are sent to `device` together, because the host waits for all work of a
   /// GPU at each such copy.
   ///
-  /// Without top k, each vocabulary block of this rank has two numbers. The first one decides
-  /// whether a token of the block replaces the token drawn so far. The second one selects the token
-  /// in the block. With top k there is one block, and its first number selects the token.
+  /// Without top k, a draw uses two numbers for each vocabulary block of this rank. The first
+  /// number decides whether a token of the block replaces the token drawn from the previous blocks.
+  /// The second number selects the token in the block. With top k, the result has one block, whose
+  /// first number selects the token.
   ///
   /// Shapes: the result is [steps, blocks, N, 2] float64 in [0, 1); no blocks when greedy or when
   ///         top_k is 1

@@ -29,7 +29,7 @@ public:
                        std::int64_t prefill_tokens = 0);
 
   /// Takes the sizes of the cache from each call of Generator::run(), see begins(). The cache is
-  /// replaced if a call needs a larger one or another page size or type, and is kept otherwise.
+  /// replaced only if a call needs a larger cache, another page size or another type.
   explicit SecondModelProcessor(const LanguageModel& model, std::int64_t prefill_tokens = 0);
 
   void begins(const PoolDemand& demand) final;

@@ -33,8 +33,8 @@ struct ModelStates {
 /// Memory: one block of logits of each model, and with `offsets` a copy of p's block; on a GPU also
 ///         float64 copies of both blocks
 /// Ranks:  collective over the ranks of tensor-parallel models
-/// Errors: ShapeError when the vocabularies, their parts on this rank or the numbers of tokens
-///         differ.
+/// Errors: ShapeError when p and q have different vocabularies, different parts of the vocabulary
+///         on this rank, or different numbers of tokens.
 std::vector<double> token_divergence(const ModelStates& p, const ModelStates& q, double temperature,
                                      const CandidateOffsets& offsets = {});
 

@@ -29,8 +29,8 @@ struct SequenceSpan {
   std::int64_t sequence = 0;  // number of the sequence in the cache; unused without a cache
 
   /// The sequence length from which RopeKind::dynamic computes its rotation; other kinds ignore it.
-  /// 0 means the length up to the end of this span. If the span is only a part of a prompt, set it
-  /// to the length of the whole prompt.
+  /// 0 means the length up to the end of this span. If the span is only a part of a prompt,
+  /// `length` must be the length of the whole prompt.
   std::int64_t length = 0;
 
   /// Hidden states are returned for the last `num_outputs` tokens of the span, or for all tokens if

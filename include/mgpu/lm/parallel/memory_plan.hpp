@@ -29,11 +29,11 @@ struct MemoryDemand {
   std::int64_t prefill_tokens = 0;  // prompt tokens per pass; 0: PassSizes::prefill_tokens
   std::int64_t page_tokens = 16;    // tokens per page of the KV cache
   CacheType cache_type = CacheType::f32;
-  std::int64_t logit_copies = 2;  // copies of a block of logits, see sampler.hpp
+  std::int64_t logit_copies = 2;  // copies of a block of logits, see logit_copies()
   bool has_samples = false;       // true: prompts have several completions
   bool is_scoring = false;        // true: prompts are scored, not completed
-  std::int64_t tree_paths = 0;    // number of sequences that share the KV cache pages of a tree; in
-                                  // job collect, the paths of a question; 0: no trees
+  std::int64_t tree_paths = 0;    // paths per tree: sequences of job collect for one question,
+                                  // which share KV cache pages; 0: no trees
   std::int64_t tree_pages = 0;    // maximum number of KV cache pages per tree
   DeviceKind device = DeviceKind::cpu;
   MatrixType matrices = MatrixType::f32;
@@ -45,7 +45,7 @@ struct MemoryDemand {
 };
 
 /// Estimates the memory of one rank in a group of `ranks` ranks. `shard` is the part of the model
-/// on that rank, one of shards_of().
+/// on that rank, one of the results of shards_of().
 MemoryUse memory_of(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
                     int ranks);
 

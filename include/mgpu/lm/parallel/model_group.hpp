@@ -31,8 +31,8 @@ GroupPlan read_group_plan(const Config& config);
 
 /// Returns the free memory, in bytes, that this rank may use on `device`. On a GPU, this is the
 /// capacity minus the peak of the memory that libtorch has reserved in this process. On the CPU,
-/// this is the free memory of the node, divided by the number of ranks on the node. `node` has
-/// all ranks on this node.
+/// this is the free memory of the node, divided by the number of ranks on the node. `node`
+/// contains all ranks on this node.
 std::int64_t free_bytes(const cluster::Group& node, Device device);
 
 /// Reads the key model.dtype.

@@ -44,8 +44,8 @@ WeightBytes weight_bytes(const LmConfig& config);
 ///
 /// Shapes: free_bytes [R], the free memory of each rank's device; the values are used only with
 ///         LayerMap::Kind::by_memory
-/// Errors: Failure E126 (exit 78) when there are fewer layers than ranks, or when a manual map does
-///         not name each layer, is not ascending or leaves a rank without layers.
+/// Errors: Failure E126 (exit 78) when there are fewer layers than ranks, or when a manual map is
+///         wrong: not one rank per layer, not ascending, or a rank without layers
 std::vector<int> place_layers(const LmConfig& config, const LayerMap& map,
                               std::span<const std::int64_t> free_bytes);
 
@@ -61,8 +61,8 @@ std::vector<Shard> pipeline_shards(const LmConfig& config, std::span<const int> 
 ///         - A rank would have no head, no MLP column or no token.
 ///         - There are more ranks than key-value heads, and the number of ranks is not a multiple
 ///           of the number of key-value heads.
-///         - All ranks together could have more than kDrawBlocks blocks of the vocabulary
-///           (draw_words.hpp).
+///         - The ranks together could have more vocabulary blocks than kDrawBlocks, the maximum for
+///           which there are random numbers (draw_words.hpp).
 std::vector<Shard> tensor_shards(const LmConfig& config, int ranks);
 
 /// Returns the weights of a shard, as views of the complete model's tensors.

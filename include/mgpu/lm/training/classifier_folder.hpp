@@ -14,8 +14,8 @@ enum class Classified : std::uint8_t {
   tokens,     // as ForTokenClassification; the outputs at every token are used
 };
 
-/// Returns the head that transformers expects in a classifier folder of this family
-/// (LmConfig::family). The head has `outputs` outputs and replaces the vocabulary head.
+/// Returns the head that transformers expects in a classifier folder of the model family of
+/// `config`. The head has `outputs` outputs and replaces the vocabulary head.
 ModelHead classifier_head(const LmConfig& config, Classified what, std::int64_t outputs);
 
 /// Returns companion_files() of `folder` without generation_config.json, for a model whose head is

@@ -7,13 +7,14 @@
 
 namespace mgpu::lm {
 
-/// How to measure the distance between a student's distribution q and its teacher's p, in nats.
+/// How to measure the distance between a student's distribution q and the teacher's distribution p,
+/// in nats.
 enum class Divergence {
   forward_kl,     // sum p log(p / q)
   reverse_kl,     // sum q log(q / p)
   jsd,            // b sum p log(p / m) + (1 - b) sum q log(q / m), m = b p + (1 - b) q
-  cross_entropy,  // -sum p log q: forward_kl plus the entropy of p; if p is estimated from samples,
-                  // its expected value is that of the true p
+  cross_entropy,  // -sum p log q: forward_kl plus the entropy of p; an unbiased estimate of p gives
+                  // an unbiased estimate of this sum
 };
 
 /// The settings of the loss of distillation. The loss at a token is (1 - w) T^2 divergence(p, q) +

@@ -31,13 +31,13 @@ public:
   virtual bool are_made() const { return false; }
 
   /// Makes items [first, first + count). An implementation may sample texts with the model's
-  /// current weights, and keep them for later calls of make(). Afterwards, only these items can be
-  /// used.
+  /// current weights, and keep them for later calls of make(). Until the next call of make(),
+  /// append() and predictions() may be called only for these items.
   virtual void make(const TrainableModel& /*model*/, std::uint64_t /*first*/,
                     std::int64_t /*count*/) {}
 
-  /// Returns the object that replaces some of the items after make(); nullptr if no items of this
-  /// step are replaced.
+  /// Returns the object that replaces some of the items of make() in the current training step;
+  /// nullptr if the step replaces no items.
   virtual train::ItemRounds* rounds() { return nullptr; }
 
   /// Returns how many targets of item `ordinal` are not ignored.
@@ -47,7 +47,7 @@ public:
   /// memory of this object.
   virtual void append(std::uint64_t ordinal, LmBatch& batch) const = 0;
 
-  /// Returns how many sequences each group of LmBatch::groups has; 0: any number.
+  /// Returns the number of sequences in each group of LmBatch::groups; 0: any number.
   virtual std::int64_t group_size() const { return 0; }
 };
 
@@ -77,8 +77,8 @@ struct WindowSources {
   std::optional<OnPolicyConfig> on_policy{};
 };
 
-/// Items that are the windows of an LmWindows, in the random order of each epoch. If
-/// LmExamples::group_size is 1, LmBatch::groups stays empty.
+/// Items that are the windows of an LmWindows (packed examples), in a new random order per epoch.
+/// If LmExamples::group_size is 1, LmBatch::groups stays empty.
 class WindowItems final : public LmItems {
 public:
   /// `windows` and `sources.stored` have to outlive this object.

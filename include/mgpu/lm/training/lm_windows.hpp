@@ -42,8 +42,9 @@ std::uint32_t crc_of(const LmExamples& examples);
 
 /// Examples packed into windows of at most `seq_len` tokens. Examples are not split and do not
 /// attend to each other. Packing depends only on the lengths of the examples and of their prompts.
-/// Examples are placed from the longest to the shortest, each into the fullest window that has
-/// room.
+/// Examples are placed from the longest to the shortest, each into the fullest window that has room
+/// for it. If the constructor reserves room for new completions, the room of an example counts
+/// instead of its length.
 ///
 /// If LmExamples::group_size is more than 1, each example is a separate window, and training visits
 /// the windows of a group one after the other.
@@ -51,10 +52,10 @@ std::uint32_t crc_of(const LmExamples& examples);
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
 public:
-  /// If `completion` > 0, a window has room for the prompt of each example and `completion` new
-  /// tokens. This room has at most `seq_len` tokens, and at least the length of the example.
-  /// Training can then replace the stored completion with a sampled one (OnPolicyTexts).
-  /// `seed` determines the order in which each epoch visits the windows.
+  /// If `completion` > 0, a window reserves room for the prompt of each example and `completion`
+  /// new tokens, so that training can replace the stored completion with a sampled one
+  /// (OnPolicyTexts). The room for an example has at most `seq_len` tokens, and at least as many as
+  /// the example. `seed` determines the order in which each epoch visits the windows.
   ///
   /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
   ///         the number of examples is a multiple of LmExamples::group_size
@@ -66,21 +67,21 @@ public:
   std::uint64_t size() const { return windows_.size(); }
   const LmExamples& examples() const { return examples_; }
 
-  /// Adds the sequence column `name` to the examples. An earlier column of this name is replaced.
-  /// Errors: ShapeError when `values` has not one value per example.
+  /// Adds the sequence column `name` to the examples, or replaces the column of this name.
+  /// Errors: ShapeError when `values` does not have one value per example.
   void set_sequence_column(const std::string& name, std::vector<double> values);
 
   /// Returns the number of tokens of all examples, divided by size() * seq_len().
   double fill() const;
 
-  /// Returns the window that training visits as number `ordinal`, counted from 0 over all epochs.
-  /// Each epoch visits the groups of group_size() windows in a new random order, and the windows of
-  /// a group one after the other.
+  /// Returns the window of visit number `ordinal` of training. Visits are counted from 0 over all
+  /// epochs. Each epoch visits the groups of group_size() windows in a new random order, and the
+  /// windows of a group one after the other.
   std::size_t window_at(std::uint64_t ordinal) const;
 
   std::int64_t seq_len() const { return seq_len_; }
 
-  /// Returns the epoch, counted from 0, of visit number `ordinal` (see window_at()).
+  /// Returns the epoch of visit number `ordinal` (see window_at()). Epochs are counted from 0.
   std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
 
   /// group_size() returns how many consecutive windows form a group. group_of() returns the number

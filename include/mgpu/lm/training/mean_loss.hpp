@@ -9,8 +9,8 @@
 
 namespace mgpu::lm {
 
-/// Items for losses on held-out examples. Item i is the window with index i of an LmWindows. The
-/// random order of training (LmWindows::window_at()) is not used.
+/// Items for losses on held-out examples. Item i is the window with index i of an LmWindows (packed
+/// examples). The random order of training (LmWindows::window_at()) is not used.
 class HeldOutItems final : public LmItems {
 public:
   /// `windows` must outlive this object.

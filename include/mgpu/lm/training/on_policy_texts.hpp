@@ -38,16 +38,16 @@ public:
   /// Errors: Error when OnPolicyConfig::share is not in (0, 1].
   OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows);
 
-  /// Samples new completions for the chosen examples in the windows that training visits as numbers
-  /// first .. first + count - 1 (LmWindows::window_at()). Prompt and completion together have at
-  /// most LmWindows::seq_len() tokens. Discards the texts of earlier calls.
+  /// Samples new completions for the chosen examples in the windows of visits number
+  /// first .. first + count - 1 of training (see LmWindows::window_at()). Prompt and completion
+  /// together have at most LmWindows::seq_len() tokens. Discards the texts of earlier calls.
   ///
   /// Memory: that of TrainableModel::decoder() and a Generator, until the end of the call.
   /// Errors: those of TrainableModel::decoder() and Generator::run().
   void draw(const TrainableModel& model, std::uint64_t first, std::int64_t count);
 
-  /// Returns the text that the last draw() made for an example of the window that training visits
-  /// as number `ordinal`; nullptr if the example keeps its stored completion.
+  /// Returns the text that the last draw() made for `example`, which is in the window of visit
+  /// number `ordinal`; nullptr if the example keeps its stored completion.
   const Text* find(std::uint64_t ordinal, std::size_t example) const;
 
 private:

@@ -16,7 +16,7 @@ namespace mgpu::lm {
 /// sequences.
 struct SequenceFacts {
   std::size_t group = 0;         // index of the sequence's group in the SequenceTable
-  std::uint64_t item = 0;        // ordinal of the LmItems item that has the sequence
+  std::uint64_t item = 0;        // ordinal of the LmItems item that contains the sequence
   std::int64_t predictions = 0;  // number of targets that are not ignored
   std::vector<double> values{};  // the result of SequenceLoss::facts()
 };

@@ -63,7 +63,7 @@ private:
 };
 
 /// Returns each sequence of a batch with its values, in the order of the batch. `request` is the
-/// request that gave `values`. `batch` and `values` have to outlive the result.
+/// request for which `values` were computed. `batch` and `values` have to outlive the result.
 /// Errors: ShapeError when the lengths of the values do not fit the batch.
 std::vector<MeasuredSequence> sequences_of(const LmBatch& batch, const TokenValues& values,
                                            const ValueRequest& request);

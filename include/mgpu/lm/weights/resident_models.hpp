@@ -38,11 +38,11 @@ public:
 
   /// Returns the tensors of a folder as float32 on the CPU, with the given shapes, in the order of
   /// `shapes`. Calls `read`, which has to fill the tensors, only if the node has no copy with these
-  /// shapes, or if the folder has changed since the copy was made. Before this call it runs
-  /// drop_unused() if the free memory is less than twice the size of the tensors.
+  /// shapes, or if the folder has changed since the copy was made. If the free memory is less than
+  /// twice the size of the tensors, open() runs drop_unused() before it calls `read`.
   ///
-  /// Errors: whatever `read` throws. If it throws on one rank, a rank that was waiting calls its
-  ///         own `read`. Error if the node already stores 4096 models and texts, or if a system
+  /// Errors: whatever `read` throws. If `read` throws on one rank, a rank that was waiting calls
+  ///         its own `read`. Error if the node already stores 4096 models and texts, or if a system
   ///         call fails.
   std::vector<at::Tensor> open(
       const std::filesystem::path& folder, const std::vector<std::vector<std::int64_t>>& shapes,
@@ -52,9 +52,9 @@ public:
   /// folder calls make(), which returns the text. Later calls on any rank return a copy of this
   /// text. If a file in the folder has changed, the next call of about() calls make() again.
   ///
-  /// Errors: whatever make() throws. If it throws on one rank, a rank that was waiting calls its
-  ///         own make(). Error if the text is longer than 400 bytes, or if the node already stores
-  ///         4096 models and texts.
+  /// Errors: whatever make() throws. If make() throws on one rank, a rank that was waiting calls
+  ///         its own make(). Error if the text is longer than 400 bytes, or if the node already
+  ///         stores 4096 models and texts.
   std::string about(const std::filesystem::path& folder, const std::function<std::string()>& make);
 
   /// Frees the weights of folders that no rank of the node uses, the least recently used first. The

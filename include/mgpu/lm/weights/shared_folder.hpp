@@ -23,8 +23,8 @@ struct ClassifierWeights {
 /// the node. In this case, a rank that loads its shard holds at most one complete tensor of the
 /// model in addition to the shard.
 ///
-/// Ranks:  the constructor, load() and load_classifier() are collective over `all`; `node` has the
-///         ranks of `all` that are on this node. Both groups have to outlive this object.
+/// Ranks:  the constructor, load() and load_classifier() are collective over `all`; `node` contains
+///         the ranks of `all` that are on this node. Both groups have to outlive this object.
 /// Errors: those of read_lm_config(), WeightFiles and load_weights(), on every rank.
 class SharedFolder {
 public:

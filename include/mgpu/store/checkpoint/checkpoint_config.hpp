@@ -8,8 +8,8 @@ namespace mgpu::store {
 
 /// The values of the configuration keys checkpoint.*.
 struct CheckpointConfig {
-  std::int64_t every = 1000;    // checkpoint.every: steps between two saves; 0: not by steps
-  double every_minutes = 20.0;  // checkpoint.every_minutes: time between two saves; 0: not by time
+  std::int64_t every = 1000;    // checkpoint.every: save after this many steps; 0: off
+  double every_minutes = 20.0;  // checkpoint.every_minutes: save after this many minutes; 0: off
   int keep = 3;  // checkpoint.keep: number of newest checkpoints kept; the best is kept too
 };
 

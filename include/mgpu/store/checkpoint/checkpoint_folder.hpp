@@ -56,8 +56,8 @@ private:
 ///   step_00021000.old.a0002    being replaced
 ///   step_00019000.bad          damaged; kept for inspection, never read again
 ///
-/// If the process dies at any time, the previous or the new set of checkpoints is intact after the
-/// next tidy().
+/// The process may die at any time. After the next tidy(), every finished checkpoint is complete.
+/// If the replacement of a checkpoint was interrupted, the old or the new one remains.
 class CheckpointFolder {
 public:
   /// `attempt` is the number of this attempt, for the names of temporary files. The constructor
@@ -81,12 +81,13 @@ public:
   ///         read back differ.
   fs::path write(const CheckpointContent& content) const;
 
-  /// Renames the directory that write() returned to its final name, and updates `last` (and `best`,
-  /// if `is_best`). Replaces a checkpoint of the same step. Returns the final directory.
+  /// Gives its final name to the directory `written`, which write() returned. Replaces an existing
+  /// checkpoint of the same step. Points the link `last` to the checkpoint, and if `is_best`, also
+  /// the link `best`. Returns the final path.
   /// Errors: Failure E602 (write failed).
   fs::path publish(const fs::path& written, bool is_best) const;
 
-  /// Removes all checkpoints except the newest `keep` and the best.
+  /// Removes all checkpoints except the newest `keep` and the one to which the link `best` points.
   /// Errors: Failure E602 (write failed).
   void prune(int keep) const;
 

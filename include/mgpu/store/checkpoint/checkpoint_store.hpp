@@ -38,8 +38,9 @@ public:
   /// checkpoint its final name. A checkpoint of the same step is replaced. Afterwards removes all
   /// checkpoints except the newest Options::keep and the best. The arguments of the other ranks are
   /// ignored. Returns the checkpoint's directory on every rank.
-  /// Errors: Failure E601 (cannot be created); E602 (exit 74, such as a full disk; older
-  ///         checkpoints stay intact); E611 when the disk returned other bytes than were written.
+  /// Errors: Failure E601 (cannot be created); E602 (write failed, such as on a full disk, exit
+  ///         74); E611 when the disk returned other bytes than were written. Older checkpoints
+  ///         stay intact.
   fs::path save(const CheckpointContent& content, bool is_best) const;
 
   /// Fills the tensors of every rank from the newest checkpoint that is intact. Damaged checkpoints

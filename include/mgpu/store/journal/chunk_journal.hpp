@@ -12,10 +12,10 @@
 
 namespace mgpu::store {
 
-/// Where the journal stores one chunk (consecutive rows of a ChunkedTable): the ledger file, and
+/// Where the journal stores one chunk (consecutive rows of a result table): the ledger file, and
 /// the offset in that file.
 struct ChunkEntry {
-  std::uint32_t phase = 0;   // ChunkedTable::phase
+  std::uint32_t phase = 0;   // id of the phase that made the chunk
   std::uint32_t file = 0;    // index into ChunkJournal::files()
   std::uint64_t chunk = 0;   // id of the chunk in its phase
   std::uint64_t offset = 0;  // where the payload begins in the file, in bytes
@@ -24,15 +24,15 @@ struct ChunkEntry {
 
 /// Which attempt and rank finished a chunk.
 struct ChunkWork {
-  std::uint32_t phase = 0;  // ChunkedTable::phase
+  std::uint32_t phase = 0;  // id of the phase that made the chunk
   std::uint64_t chunk = 0;  // id of the chunk in its phase
   std::uint32_t attempt = 0;
   int rank = 0;  // world rank in that attempt
 };
 
 /// A range of bytes in a ledger that holds no intact record, although an intact record follows the
-/// range. A broken record at the end of a ledger is no damage, because a killed process leaves one.
-/// Chunks that were stored in the range are computed again.
+/// range. A broken record at the end of a ledger is not damage: a process that is killed during a
+/// write leaves one. Chunks that were stored in the range are computed again.
 struct LedgerDamage {
   std::string file;
   std::uint64_t offset = 0;  // in bytes
@@ -53,7 +53,7 @@ struct LedgerDamage {
 /// Memory: 32 bytes per chunk, on each rank.
 class ChunkJournal {
 public:
-  /// Reads the ledgers of earlier attempts, and opens the ledgers of this attempt, one per rank.
+  /// Reads the ledgers of earlier attempts, and creates the ledgers of this attempt, one per rank.
   /// `group` must outlive the journal.
   ///
   /// append() syncs the ledger if the last sync was at least `sync_s` seconds ago (ledger.sync_s).
@@ -90,8 +90,8 @@ public:
   /// commit().
   std::vector<ChunkEntry> entries(std::uint32_t phase) const;
 
-  /// Returns who finished each chunk of all phases, by ascending phase and chunk, as of the last
-  /// commit().
+  /// Returns which attempt and rank finished each chunk, as of the last commit(). The chunks of all
+  /// phases are sorted by phase, then by chunk.
   std::vector<ChunkWork> work() const;
 
   /// Returns the paths of all ledger files, sorted by (attempt, rank).

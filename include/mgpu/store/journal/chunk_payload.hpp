@@ -32,8 +32,8 @@ public:
   ///
   /// Shapes: lists [rows]; a list of n items has n * width values.
   /// Errors: Error when the table lacks the column, when the column is of another type or not
-  ///         ragged, or when it is given twice. ShapeError when the number of lists is wrong, or a
-  ///         list is not made of whole items.
+  ///         ragged, or when it is given twice. ShapeError when the number of lists is wrong, or
+  ///         when the length of a list is not a multiple of the width.
   template <class T>
   void lists(std::string_view name, std::span<const std::vector<T>> lists) {
     std::vector<std::span<const std::byte>> bytes;
@@ -81,7 +81,7 @@ struct ColumnPlace {
   std::uint32_t crc = 0;  // CRC-32C of the column's bytes
 };
 
-/// The head of a payload. It says where each column is stored, so that one column can be read
+/// The head of a payload. It contains the place of each column, so that one column can be read
 /// without the others.
 struct ChunkHead {
   std::int64_t first_row = 0;

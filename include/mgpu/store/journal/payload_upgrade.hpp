@@ -49,7 +49,7 @@ private:
   ChunkHead head_;
 };
 
-/// Converts payloads of chunks of one table from format 1 to the current format.
+/// Converts the chunks of one table from run format 1 to the current format (see format_of_run()).
 class PayloadUpgrade {
 public:
   /// Computes one column of the new chunk from the old chunk, and adds the column to the encoder.

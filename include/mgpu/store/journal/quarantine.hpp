@@ -41,10 +41,10 @@ struct QuarantinedRow {
   std::string reason;  // why the sample is skipped; does not depend on the number of ranks
 };
 
-/// Returns the samples that killed a rank twice, in the order of their second deaths in `deaths`.
-/// At the first death the rank worked on the sample, alone or together with other samples. At the
-/// second death the rank worked on the sample alone. A death counts as the first death of at most
-/// one sample.
+/// Returns the samples that caused two deaths of ranks, in the order of the second deaths. At the
+/// first death, the rank worked on the sample, alone or together with other samples. At the second
+/// death, the rank worked on the sample alone. A death counts as the first death for at most one
+/// sample.
 std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 
 /// Records the samples that each rank works on, and finds those that killed ranks of earlier
@@ -59,7 +59,7 @@ std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 class Quarantine {
 public:
   /// Adds new deaths to quarantine.jsonl, removes the files of earlier attempts from working/, and
-  /// calls prepare_death_note() for this attempt.
+  /// sets the path of this attempt's death note.
   ///
   /// Ranks:  collective over `world`.
   /// Errors: Failure on all ranks: E601 (cannot be created), E602 (write failed), E603 (read
@@ -92,7 +92,7 @@ public:
   std::filesystem::path file() const { return directory_ / "quarantine.jsonl"; }
 
   /// Ends the quarantine of all samples, so that the run processes them again, and forgets all
-  /// deaths. Voids the chunks of the quarantined samples in the journal, and renames
+  /// deaths. Marks the chunks of the quarantined samples as not finished in the journal. Renames
   /// quarantine.jsonl to quarantine.before_ATTEMPT.jsonl. `chunk_rows` is the number of samples per
   /// chunk.
   ///

@@ -69,8 +69,8 @@ public:
     return {std::move(path), rows, specs_, "", ""};
   }
 
-  /// Encodes `values` as a payload for ChunkJournal::append(). They are the rows of `table` from
-  /// row `first` on.
+  /// Encodes `values` as a payload for ChunkJournal::append(). `values` are the rows of `table`
+  /// from row `first` on.
   ///
   /// Errors: those of ChunkEncoder.
   std::vector<std::byte> encode(const TableSpec& table, std::int64_t first,

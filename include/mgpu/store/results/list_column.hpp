@@ -11,15 +11,16 @@
 
 namespace mgpu::store {
 
-/// A list column of a table of an HDF5 file. Any range of its rows can be read. Row r of the column
+/// A list column in a table of an HDF5 file. Any range of its rows can be read. Row r of the column
 /// belongs to row r of the table.
 ///
 /// Ranks:  local.
 class ListColumn {
 public:
-  /// Opens the column and checks that its offsets fit its values. Errors: those of require_sound();
-  /// Failure E605 (no such column, or wrong offsets, exit 65), E604 (the checksum of the offsets is
-  /// wrong, exit 80).
+  /// Opens the column, and checks its offsets: they must begin with 0, must not decrease, and must
+  /// end with the number of items.
+  /// Errors: those of require_sound(); Failure E605 (no such column, or wrong offsets, exit 65),
+  ///         E604 (the checksum of the offsets is wrong, exit 80).
   ListColumn(const std::filesystem::path& path, const std::string& table,
              const std::string& column);
   ListColumn(ListColumn&&) noexcept;
@@ -59,7 +60,7 @@ private:
 
   /// Returns where the lists of rows [first, first + count) begin, and where the last list ends, as
   /// indices of items.
-  /// Shapes: [count + 1], ascending
+  /// Shapes: [count + 1], not decreasing
   std::vector<std::int64_t> offsets(std::int64_t first, std::int64_t count) const;
 
   std::filesystem::path path_;
@@ -67,10 +68,9 @@ private:
   std::unique_ptr<Open> open_;
 };
 
-/// Returns whether the table has a list column of that name. The items of the lists may be numbers,
-/// or the bytes of texts.
-/// Ranks:  local.
-/// Errors: those of require_sound(); Failure E605 (exit 65) when the table cannot be read.
+/// Returns whether the table has a list column named `column`. The items of the lists may be
+/// numbers, or the bytes of texts. Ranks:  local. Errors: those of require_sound(); Failure E605
+/// (exit 65) when the table cannot be read.
 bool has_lists(const std::filesystem::path& path, const std::string& table,
                const std::string& column);
 

@@ -25,7 +25,7 @@ public:
   };
   struct Shape {
     std::int64_t rows = 0;
-    std::int64_t longest = 1;  // items of the longest row; at least 1, as HDF5 has no empty chunks
+    std::int64_t longest = 1;  // items of the longest row; at least 1: HDF5 chunks are not empty
     std::int64_t width = 1;    // numbers per item
   };
 

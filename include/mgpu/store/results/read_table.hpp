@@ -79,7 +79,7 @@ struct ReadLists {
   }
 };
 
-/// Reads a list column of a table of an HDF5 file; row r of the column belongs to row r of the
+/// Reads a list column in a table of an HDF5 file; row r of the column belongs to row r of the
 /// table. The file is checked as by read_table().
 ///
 /// Ranks:  local.

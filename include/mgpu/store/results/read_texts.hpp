@@ -10,9 +10,10 @@ namespace mgpu::store {
 
 /// A text column of a result file. Any range of its rows can be read.
 ///
-/// In files of format 1, and in the small tables (SmallTable) of all files, texts are HDF5 strings.
-/// Files of format 1 store these strings in HDF5's heap. A damaged heap can send the HDF5 library
-/// into an endless loop. So open a file of format 1 only at the request of the user who owns it.
+/// Texts are HDF5 strings in files of the old format 1, and in the small tables (SmallTable) of all
+/// files. Files of format 1 store these strings in HDF5's heap. A damaged heap can send the HDF5
+/// library into an endless loop. So open a file of format 1 only at the request of the user who
+/// owns it.
 /// Ranks:  local.
 class TextColumn {
 public:
@@ -50,7 +51,8 @@ std::vector<std::string> read_texts(const std::filesystem::path& path, const std
                                     std::int64_t rows);
 
 /// text_columns() returns the names of a table's text columns, and list_columns() those of its list
-/// columns of numbers. Both are in the order of creation if the file has recorded it, else sorted.
+/// columns of numbers. Names are in the order of creation if the file has recorded this order, else
+/// sorted.
 /// Ranks:  local.
 /// Errors: those of require_sound(); Failure E605 (exit 65) when the table cannot be read.
 std::vector<std::string> text_columns(const std::filesystem::path& path, const std::string& table);

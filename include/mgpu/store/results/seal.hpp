@@ -60,7 +60,7 @@ struct SealResult {
   std::int64_t missing_rows = 0;       // rows left out of a partial file
   std::uint64_t file_bytes = 0;        // size of the file
   std::int64_t collective_writes = 0;  // this rank's writes that HDF5 made collectively
-  std::int64_t other_writes = 0;       // this rank's writes that HDF5 made in another mode
+  std::int64_t other_writes = 0;       // this rank's writes that HDF5 did not make collectively
 };
 
 /// Writes one HDF5 file that does not depend on the number of ranks, and publishes it.
@@ -73,8 +73,8 @@ struct SealResult {
 /// Root attribute `status` is "complete" or "partial", and `missing_rows` counts the rows left out.
 /// Each data set has the CRC-32C of its bytes as attribute `crc32c`. Texts of a small table are
 /// padded with zeros to the longest text of the column. Tables follow AnnData's encoding of data
-/// frames, or of dictionaries if a column is wider than 1. Tables with a plot also follow NeXus'
-/// NXdata.
+/// frames, or of dictionaries if a column is wider than 1. A table with a TableSpec::signal also
+/// follows NXdata of NeXus.
 ///
 /// Failpoints: <what>.create .reserve .open .write .close .sync .verify .rename .dirsync
 /// Memory: about 16 MiB per rank, and 8 bytes for each chunk of each column of lists or texts. Rank

@@ -60,7 +60,7 @@ constexpr ColumnType column_type<std::uint64_t>() {
 struct ColumnSpec {
   std::string name;
   ColumnType type = ColumnType::f32;
-  std::int64_t width = 1;   // elements per row: 1 -> data set [rows], k -> [rows, k]; text: 1
+  std::int64_t width = 1;   // elements per row, or per item of a list; 1 for text
   std::string description;  // attribute `description` of the data set
   std::string units;        // "nats", "tokens"; "" for none
   bool ragged = false;      // true: a row is a list of any number of items of `width` elements
@@ -76,11 +76,13 @@ struct ColumnSpec {
   }
 };
 
-/// One table of a result file: an HDF5 group with a data set per column. In a ChunkedTable, columns
-/// whose rows have different lengths are stored outside this group, as Arrow stores lists. Row r of
-/// such a column `x` of table `t` is values[row_offsets[r] : row_offsets[r + 1]]. The data sets
-/// `values` and `row_offsets` are in group arrays/t/x. The values of a text are its UTF-8 bytes. A
-/// SmallTable has its texts as HDF5 strings in the group.
+/// One table of a result file: an HDF5 group with a data set per column, [rows] or [rows, width].
+///
+/// In a table whose rows come from the journal (ChunkedTable), columns of lists or texts are stored
+/// outside this group, as Arrow stores lists. Row r of column `x` of table `t` is
+/// values[row_offsets[r] : row_offsets[r + 1]]. The data sets `values` and `row_offsets` are in
+/// group arrays/t/x. The values of a text are its UTF-8 bytes. A table whose rows come from memory
+/// (SmallTable) stores its texts as HDF5 strings in the group.
 struct TableSpec {
   std::string path;       // "samples", "metrics/train"; no leading slash
   std::int64_t rows = 0;  // number of rows
@@ -88,7 +90,7 @@ struct TableSpec {
   std::string signal;  // NeXus: the column to plot (y axis); "" for none
   std::string axis;    // NeXus: the column of the x axis; "" for none
 
-  /// Checks the path, the plot, the number of rows, and the names, widths and types of the columns.
+  /// Checks the members of the table and of its columns.
   /// Errors: Error when a column name is empty, repeated or contains a slash, when a width is not
   ///         positive, or when a text column is ragged or wide. Error when the path is empty or
   ///         begins or ends with a slash, when there are no columns, when `rows` is negative, or

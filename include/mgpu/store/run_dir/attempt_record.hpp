@@ -15,7 +15,7 @@ namespace mgpu::store {
 struct AttemptRecord {
   std::uint32_t attempt = 0;         // number of the attempt, from 1
   std::string host;                  // host of rank 0
-  int pid = 0;                       // process of rank 0
+  int pid = 0;                       // process id of rank 0
   int ranks = 0;                     // number of ranks
   std::string job_id;                // id of the Slurm job; "": not in a Slurm job
   std::string begun;                 // time of the start, UTC
@@ -39,8 +39,8 @@ struct AttemptRecord {
 /// Errors: Failure E603 (exit 74) when the disk fails.
 std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_directory);
 
-/// Returns the highest attempt number in the file names of records and ledgers; 0 before the first
-/// attempt. Any rank may call it alone.
+/// Returns the highest attempt number in the names of the files attempts/NNNN.json and of the
+/// ledgers; 0 before the first attempt. Any rank may call it alone.
 std::uint32_t last_attempt(const std::filesystem::path& run_directory);
 
 /// Returns the path of an attempt's record in the run directory, such as

@@ -37,8 +37,8 @@ struct ReproFacts {
 void write_repro(const cluster::Group& group, const std::filesystem::path& run_directory,
                  const ReproFacts& facts, const RankFacts& mine);
 
-/// Returns the variables that shown_environment() selects from `environment`. Each variable is a
-/// line "NAME=value" with control characters escaped. Lines are sorted by name.
+/// Returns the variables of `environment` that hold no secrets (see shown_environment()). Each
+/// variable is a line "NAME=value" with control characters escaped. Lines are sorted by name.
 std::string environment_text(const char* const* environment);
 
 /// Returns `word` quoted for a shell: 'my run' gets quotes, a plain word does not change.

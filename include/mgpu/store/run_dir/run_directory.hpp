@@ -19,13 +19,13 @@ struct RunRequest {
   std::string name = "run";                  // run.name
   std::string resume = "auto";               // run.resume: auto, never, or a run directory
   std::string job;                           // name of the job: "train"
-  std::string identity;                      // see run::run_identity()
+  std::string identity;                      // of the configuration, from run::run_identity()
   std::map<std::string, std::string> keys;   // keys that identify the run, with their values
   std::vector<std::string> command;          // argv
 
   /// Keys whose value `auto` becomes a number during the run, see RunDirectory::resolve(). The
-  /// identity has ", KEY=auto" for each. A run whose identity has a number in place of `auto` is
-  /// continued, too.
+  /// identity contains ", KEY=auto" for each of these keys. RunDirectory also continues a run whose
+  /// identity contains a number in place of `auto`.
   std::vector<std::string> resolved_later{};
   bool reopens = false;            // true: a finished run is continued, too
   std::uint64_t needed_bytes = 0;  // free space that the run needs to begin
@@ -67,17 +67,17 @@ public:
   /// <output>/<name> of the constructor's request.
   void point_latest();
 
-  /// Removes the directory and the folders that become empty. Meant for a run that failed before
-  /// its first step or chunk. Does nothing on ranks other than 0, for a resumed run, and if the
-  /// journal already holds a chunk.
+  /// Removes the directory, its link in runs_folder(), and parent folders that become empty. Meant
+  /// for a run that failed before its first step or chunk. Does nothing on ranks other than 0, for
+  /// a resumed run, and if the journal already holds a chunk.
   void discard() noexcept;
 
   /// Returns warnings to print, such as a link that could not be made, or a run that is not resumed
   /// because its run.json is damaged.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Writes to run.json the checksum of each input that the run reads, under the name of the
-  /// input's key. These checksums replace those of an earlier attempt.
+  /// Writes `inputs` to run.json: the checksums of the inputs that the run reads, by the key that
+  /// names the input. These checksums replace those of an earlier attempt.
   ///
   /// Ranks:  collective over `group`.
   /// Errors: the same Failure on all ranks: E601 (cannot be created), E602 (write failed), or an
@@ -85,7 +85,7 @@ public:
   void record_inputs(const cluster::Group& group, const std::map<std::string, std::string>& inputs);
 
   /// Writes `value` to run.json as the value of key `key` in this run, in place of `auto`. If the
-  /// run's identity contains the key, it contains `value` from now on.
+  /// run's identity contains the key, also puts `value` into the identity.
   ///
   /// Ranks:  collective over `group`.
   /// Errors: those of record_inputs().
@@ -140,14 +140,14 @@ bool is_finished_run(const std::filesystem::path& run_directory);
 /// Errors: those of is_finished_run().
 std::string identity_of_run(const std::filesystem::path& run_directory);
 
-/// Returns the keys that identify the run, with their values in run.json. A value is that of
-/// RunDirectory::resolve() if it has set the key, otherwise the value with which the run was begun.
+/// Returns the keys that identify the run, with the values with which the run was begun. If
+/// RunDirectory::resolve() replaced a value `auto`, returns the new value.
 /// Ranks:  local.
 /// Errors: those of is_finished_run().
 std::map<std::string, std::string> keys_of_run(const std::filesystem::path& run_directory);
 
-/// Returns the checksums that RunDirectory::record_inputs() wrote last, by key; empty for runs of
-/// versions that did not write them.
+/// Returns the checksums of the run's inputs, by key, as RunDirectory::record_inputs() wrote them;
+/// empty if it wrote none.
 /// Ranks:  local.
 /// Errors: those of is_finished_run().
 std::map<std::string, std::string> inputs_of_run(const std::filesystem::path& run_directory);

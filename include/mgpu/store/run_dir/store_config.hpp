@@ -16,16 +16,16 @@ struct StoreConfig {
   std::filesystem::path output_folder;     // run.output
   std::string resume = "auto";             // run.resume: auto, never, or a run directory
   std::string result_file = "results.h5";  // output.file
-  int gzip = 4;                            // output.compression; 0 off, 1..9
-  bool text = true;                        // output.text
+  int gzip = 4;                            // output.compression: level of gzip, 1 to 9; 0: none
+  bool text = true;                        // output.text: true: the result file has text columns
   double max_failed = 0.0;                 // output.max_failed: share of samples that may fail
   double sync_s = 1.0;                     // ledger.sync_s
 };
 
-/// Adds the keys whose values StoreConfig holds to the program's table of keys.
+/// Adds the keys of StoreConfig to the program's table of keys.
 void add_store_keys(KeyTable& table);
 
-/// Returns the values of the keys that StoreConfig holds. Errors: those of Config's getters.
+/// Reads the keys of StoreConfig from `config`. Errors: those of Config's getters.
 StoreConfig read_store_config(const Config& config);
 
 /// Returns the keys that identify a run, with their values as text, for RunRequest::keys.
