@@ -133,6 +133,16 @@ TEST(PrintPlanTest, RefusesNamesTogetherWithOtherErrors) {
               HasSubstr("an HDF5 file: its name ends in .h5"));
 }
 
+TEST(PrintPlanTest, RefusesAResultFileWithTheNameOfAnotherFileOfTheRecipe) {
+  const std::string reference = "output.file=reference.h5";
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"output.file=histories.h5"},
+        {"train.recipe=dpo", "model.path=/model", "data.path=/rows.jsonl", reference},
+        {"train.recipe=kto", "model.path=/model", "data.path=/rows.jsonl", reference}})
+    EXPECT_THAT(refusal(typed(arguments), ExitCode::config),
+                HasSubstr("error[E107]: another file of the run has this name"));
+}
+
 TEST(PrintPlanTest, ShowsAllRulesBetweenKeysThatAreBrokenEachAtItsPlace) {
   const std::string text =
       refusal(typed({"model.tf_n_head=3", "model.n_transit=10", "run.deterministic=layout",

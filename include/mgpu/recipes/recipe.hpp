@@ -98,6 +98,10 @@ struct RecipeSpec {
   std::string_view chosen_by;  // keys that choose the recipe, as in messages: "model.path=FOLDER";
                                // "": it needs no keys
 
+  /// Names of the HDF5 files that the recipe writes in the run directory in addition to the result
+  /// file. output.file must not be one of these names.
+  std::vector<std::string_view> files{};
+
   /// Functions that add the keys of this recipe to the key table. Keys that every recipe reads are
   /// not among them. Recipes may share a function.
   std::vector<AddKeys> keys;

@@ -8,6 +8,7 @@
 #include <mgpu/report/banner.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/store/checkpoint/checkpoint_config.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
 #include <mgpu/train/batch_plan.hpp>
 #include <mgpu/train/optimizer_config.hpp>
 #include <mgpu/train/train_config.hpp>
@@ -38,8 +39,10 @@ std::vector<AddKeys> keys_of_job() {
 
 void check_keys(const Config& config, int ranks) {
   recipes::check_recipe(config);
-  check_all({[&] { recipes::recipe_of(config).check(config, ranks); },
-             [&] { check_one_gpu(config); }, [&] { run::refuse_chunk_keys(config); }});
+  const recipes::RecipeSpec& recipe = recipes::recipe_of(config);
+  check_all({[&] { recipe.check(config, ranks); }, [&] { check_one_gpu(config); },
+             [&] { store::refuse_result_file(config, recipe.files); },
+             [&] { run::refuse_chunk_keys(config); }});
 }
 
 }  // namespace

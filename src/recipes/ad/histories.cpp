@@ -91,7 +91,7 @@ bool play(run::RunContext& run, const AdSettings& settings, const ad::Environmen
 store::SealRequest histories_request(const run::SealPlace& place, const AdSettings& settings,
                                      const ad::Environment& environment) {
   store::SealRequest request;
-  request.path = place.directory.path() / "histories.h5";
+  request.path = place.directory.path() / kHistoriesFile;
   request.what = kTable;
   request.attempt = place.directory.attempt();
   request.gzip = place.store.gzip;

@@ -13,6 +13,8 @@
 
 namespace mgpu::recipes {
 
+inline constexpr const char* kHistoriesFile = "histories.h5";  // in the run directory
+
 /// Returns the request with which store::seal() writes histories.h5 of a run from its journal.
 store::SealRequest histories_request(const run::SealPlace& place, const AdSettings& settings,
                                      const ad::Environment& environment);

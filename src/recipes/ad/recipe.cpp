@@ -3,6 +3,7 @@
 #include <mgpu/ad/ad_transformer_config.hpp>
 #include <mgpu/ad/data_config.hpp>
 
+#include "histories.hpp"
 #include "keys.hpp"
 
 namespace mgpu::recipes {
@@ -25,6 +26,7 @@ RecipeSpec ad_recipe() {
       .name = "ad",
       .summary = "Algorithm Distillation",
       .chosen_by = "",
+      .files = {kHistoriesFile},
       .keys = {ad::add_model_keys, ad::add_data_keys, add_label_smoothing_key, add_evaluate_keys},
       .is_chosen = [](const Config&) { return true; },
       .check = check_ad_keys,

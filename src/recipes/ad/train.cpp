@@ -38,7 +38,7 @@ public:
     if (!settings_.data.path.empty())
       return {"the file of `data.path`", "histories", settings_.data.path};
     return {"the run's histories.h5", "histories",
-            (run_.directory.path() / "histories.h5").string()};
+            (run_.directory.path() / kHistoriesFile).string()};
   }
 
   Evaluation evaluate(std::int64_t step) override {

@@ -7,6 +7,7 @@
 
 #include "keys.hpp"
 #include "method.hpp"
+#include "recipes/lm/reference.hpp"
 
 namespace mgpu::recipes {
 
@@ -15,6 +16,7 @@ RecipeSpec dpo_recipe() {
   recipe.name = "dpo";
   recipe.summary = "a language model on preferences";
   recipe.chosen_by = "model.path=FOLDER and train.recipe=dpo";
+  recipe.files = {kReferenceFile};
   recipe.keys.push_back(add_dpo_keys);
   recipe.is_chosen = [](const Config& config) {
     const bool is_named = names_recipe(config, "dpo");

@@ -7,6 +7,7 @@
 
 #include "keys.hpp"
 #include "method.hpp"
+#include "recipes/lm/reference.hpp"
 
 namespace mgpu::recipes {
 
@@ -15,6 +16,7 @@ RecipeSpec kto_recipe() {
   recipe.name = "kto";
   recipe.summary = "a language model on judged completions";
   recipe.chosen_by = "model.path=FOLDER and train.recipe=kto";
+  recipe.files = {kReferenceFile};
   recipe.keys.push_back(add_kto_keys);
   recipe.is_chosen = [](const Config& config) {
     const bool is_named = names_recipe(config, "kto");

@@ -151,7 +151,7 @@ std::optional<std::vector<double>> reference_log_probs(run::RunContext& run,
                                                        const OpenReference& open,
                                                        const ReferenceExamples& examples) {
   const cluster::Group& world = run.topology.world();
-  const std::filesystem::path path = run.directory.path() / "reference.h5";
+  const std::filesystem::path path = run.directory.path() / kReferenceFile;
   if (!is_intact(run, path) && !make_file(run, path, open(), examples)) return std::nullopt;
   const store::ReadTable table = store::read_table(world, path, kReferenceTable);
   cluster::run_together(world, [&] { require_same_examples(table, path, examples); });

@@ -16,6 +16,8 @@ namespace mgpu::recipes {
 /// folder is "", the reference is the trained model before the training.
 inline constexpr const char* kReferenceColumn = "reference_log_prob";
 
+inline constexpr const char* kReferenceFile = "reference.h5";  // in the run directory
+
 /// Examples whose log-probabilities a reference model computes.
 struct ReferenceExamples {
   const lm::LmWindows& training;

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <mgpu/base/ascii.hpp>
@@ -9,6 +12,7 @@ namespace mgpu::store {
 namespace {
 
 constexpr std::size_t kLongestName = 255;  // limit of Linux for a file name, in bytes
+constexpr const char* kTakenName = "another file of the run has this name";
 
 /// Returns why a run or its result file cannot have this name; nullptr if it can. The program
 /// creates a folder or a file with this name. The name may therefore hold only letters, digits and
@@ -24,8 +28,7 @@ const char* why_no_name(const std::string& name) {
 const char* why_no_result_file(const std::string& name) {
   if (const char* wrong = why_no_name(name)) return wrong;
   if (!name.ends_with(".h5")) return "an HDF5 file: its name ends in .h5";
-  const bool is_taken = name == "run.h5" || name == "histories.h5";
-  return is_taken ? "another file of the run has this name" : nullptr;
+  return name == "run.h5" ? kTakenName : nullptr;
 }
 
 std::vector<std::string> compressions() {
@@ -105,6 +108,12 @@ StoreConfig read_store_config(const Config& config) {
   store.max_failed = config.number("output.max_failed");
   store.sync_s = config.number("ledger.sync_s");
   return store;
+}
+
+void refuse_result_file(const Config& config, std::span<const std::string_view> taken) {
+  const std::string name = config.text("output.file");
+  if (std::ranges::find(taken, name) == taken.end()) return;
+  throw config.problem("E107", "output.file", kTakenName, "output.file=results.h5");
 }
 
 std::map<std::string, std::string> identity_keys(const Config& config) {

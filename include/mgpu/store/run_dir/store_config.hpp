@@ -2,7 +2,9 @@
 
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <mgpu/config/config.hpp>
@@ -27,6 +29,11 @@ void add_store_keys(KeyTable& table);
 
 /// Reads the keys of StoreConfig from `config`. Errors: those of Config's getters.
 StoreConfig read_store_config(const Config& config);
+
+/// Refuses a configuration whose result file (output.file) has one of the names `taken`, which are
+/// names of other files that the run writes.
+/// Errors: Failure E107 (exit 78).
+void refuse_result_file(const Config& config, std::span<const std::string_view> taken);
 
 /// Returns the keys that identify a run, with their values as text, for RunRequest::keys.
 std::map<std::string, std::string> identity_keys(const Config& config);
