@@ -12,6 +12,8 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parents[2]
 GETTERS = "integer|number|flag|text|seconds|bytes|integers|texts|is"
 KEY = r'"([a-z_0-9]+(?:\.[a-z_0-9]+)*)"'
+# constexpr const char* kPath = "model.path";
+CONSTANT = re.compile(r"constexpr const char\* (k\w+) =\s*" + KEY)
 # config.text("model.path"), run.config.is("run.schedule", "static"), (*config_).flag("log.x")
 GETTER = re.compile(r"config\w*(?:\(\)|\))?(?:\.|->)(" + GETTERS + r")\(\s*" + KEY +
                     r'(?:,\s*"(\w+)"\))?')
@@ -19,7 +21,15 @@ GETTER = re.compile(r"config\w*(?:\(\)|\))?(?:\.|->)(" + GETTERS + r")\(\s*" + K
 HELPER = re.compile(r"\bread_\w+\(config\w*,\s*" + KEY)
 
 
+def with_names_of_keys(text):
+    """Replaces the constants that the file defines by their values."""
+    for name, key in CONSTANT.findall(text):
+        text = re.sub(rf"\b{name}\b", f'"{key}"', text)
+    return text
+
+
 def keys_read_in(text):
+    text = with_names_of_keys(text)
     keys = {key for getter, key, word in GETTER.findall(text) if (getter, word) != ("is", "null")}
     return keys | set(HELPER.findall(text))
 
@@ -38,8 +48,9 @@ def check_patterns():
       a = config.text("model.path"); b = run.config.is("run.schedule",
                                                        "static");
       if (config.is("data.path", "null")) c = read_number(config, "generate.top_p");
-      d = (*config_).flag("log.x"); throw config.problem("E107", "data.start", "");"""
-    expected = {"model.path", "run.schedule", "generate.top_p", "log.x"}
+      d = (*config_).flag("log.x"); throw config.problem("E107", "data.start", "");
+      constexpr const char* kWidth = "generate.beam_width"; e = config.integer(kWidth);"""
+    expected = {"model.path", "run.schedule", "generate.top_p", "log.x", "generate.beam_width"}
     assert keys_read_in(text) == expected, keys_read_in(text)
 
 

@@ -21,7 +21,7 @@ void check_stages(const Config& config) {
                          "job experiment needs `experiment.folder`, which has NAME.yaml for each "
                          "stage",
                          "experiment.folder=conf/examples/friendly");
-  if (stages.empty() && config.texts("experiment.algorithms").empty())
+  if (stages.empty() && !has_algorithms(config))
     throw config.problem("E114", kStages,
                          "job experiment needs `experiment.stages` or `experiment.algorithms`",
                          "experiment.stages=[reference, rollouts]");
@@ -66,7 +66,7 @@ void check_ranks(const Config& config) {
 /// run.total_workers to N. If experiment.algorithms is empty, refuses N above 1. Otherwise refuses
 /// an I that is not below N.
 void refuse_chunk_keys_of(const Config& config) {
-  if (config.texts("experiment.algorithms").empty())
+  if (!has_algorithms(config))
     run::refuse_chunk_keys(config);
   else {
     run::check_chunk_keys(config);

@@ -90,7 +90,7 @@ void check_select(const Config& config) {
 /// Refuses --only I/N if there are more parts than combinations of algorithm, data set and model
 /// (num_dealt()). Always accepts N = 1.
 void check_part(const Config& config) {
-  if (config.texts(kAlgorithms).empty()) return;  // check_experiment_keys() refuses parts
+  if (!has_algorithms(config)) return;  // check_experiment_keys() refuses parts
   const Matrix matrix = read_matrix(config);
   const int most = num_dealt(matrix);
   if (matrix.part.count <= std::max(most, 1)) return;
@@ -165,6 +165,10 @@ void check_matrix_keys(const Config& config) {
              [&] { check_names(config, "experiment.models"); },
              [&] { check_names(config, "experiment.etas"); }, [&] { check_baseline(config); },
              [&] { check_select(config); }, [&] { check_part(config); }});
+}
+
+bool has_algorithms(const Config& config) {
+  return !config.texts(kAlgorithms).empty();
 }
 
 Matrix read_matrix(const Config& config) {

@@ -33,6 +33,9 @@ void add_matrix_keys(KeyTable& table);
 /// Errors: Failure E107 or E124 (exit 78).
 void check_matrix_keys(const Config& config);
 
+/// Returns whether experiment.algorithms names an algorithm, enabled or not.
+bool has_algorithms(const Config& config);
+
 /// Reads the keys of Matrix from a configuration that check_matrix_keys() accepts.
 Matrix read_matrix(const Config& config);
 

@@ -92,15 +92,11 @@ std::size_t StageReader::evaluation_of(const std::string& algorithm, const CellV
 /// Returns nullopt if the file can be read. If the file is missing, returns the help text of the
 /// failure.
 std::optional<std::string> StageReader::help_if_missing(const fs::path& file) {
-  try {
-    text_of(file);
-  } catch (const cluster::DivergedFailure&) {
-    throw;
-  } catch (const Failure& failure) {
-    if (failure.report().code != "E603") throw;
-    return failure.report().help;
-  }
-  return std::nullopt;
+  const std::exception_ptr failure = cluster::failure_of([&] { text_of(file); });
+  if (!failure) return std::nullopt;
+  const ErrorReport report = report_of(failure);
+  if (report.code != "E603") std::rethrow_exception(failure);
+  return report.help;
 }
 
 /// Returns the text of a file. Each file is read only once.
@@ -119,25 +115,19 @@ Config StageReader::read(Open& open) {
   sources.rules = [](const Config& config) { store::read_store_config(config); };
   sources.read = [&](const fs::path& file) {
     const std::string& text = text_of(file);
-    try {
-      return replace_placeholders(text,
-                                  [&](const std::string& name) { return text_for(name, open); });
-    } catch (const cluster::DivergedFailure&) {
-      throw;
-    } catch (const Failure&) {
-      if (!failure) failure = std::current_exception();
-      return std::string();
-    }
+    std::string replaced;
+    const std::exception_ptr wrong = cluster::failure_of([&] {
+      replaced =
+          replace_placeholders(text, [&](const std::string& name) { return text_for(name, open); });
+    });
+    if (!failure) failure = wrong;
+    return replaced;
   };
   way_.push_back(&open);
   std::optional<Config> config;
-  try {
-    config = read_config(experiment_.table(), sources);
-  } catch (const cluster::DivergedFailure&) {
-    throw;
-  } catch (const Failure&) {
-    if (!failure) throw;
-  }
+  const std::exception_ptr wrong =
+      cluster::failure_of([&] { config = read_config(experiment_.table(), sources); });
+  if (!failure) failure = wrong;
   if (failure) std::rethrow_exception(failure);
   way_.pop_back();
   return *config;

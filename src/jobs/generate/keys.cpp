@@ -172,7 +172,7 @@ void check_first_greedy(const Config& config) {
   if (config.integer("generate.max_new_tokens") == 0)
     throw config.problem("E124", kKey, "generate.max_new_tokens=0 completes nothing",
                          "generate.max_new_tokens=256");
-  if (!config.is("generate.search", "none"))
+  if (searches(config))
     throw config.problem("E124", kKey, "searches choose among drawn completions",
                          "generate.search=none");
   if (!config.is("generate.reference", "null"))

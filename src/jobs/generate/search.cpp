@@ -114,9 +114,13 @@ void check_beams(const Config& config) {
 
 }  // namespace
 
+bool searches(const Config& config) {
+  return !config.is(kSearch, "none");
+}
+
 void check_search_keys(const Config& config) {
   check_beams(config);
-  if (config.is(kSearch, "none")) {
+  if (!searches(config)) {
     refuse_keys_without_search(config);
     return;
   }
@@ -126,7 +130,7 @@ void check_search_keys(const Config& config) {
 }
 
 std::optional<SearchKeys> read_search_keys(const Config& config) {
-  if (config.is(kSearch, "none") || config.is(kReward, "null")) return std::nullopt;
+  if (!searches(config) || config.is(kReward, "null")) return std::nullopt;
   SearchKeys keys;
   for (const SearchKind kind : kSearches)
     if (config.is(kSearch, name_of(kind))) keys.kind = kind;

@@ -38,6 +38,9 @@ struct SearchKeys {
 /// Adds the keys generate.search and generate.reward.*.
 void add_search_keys(KeyTable& table);
 
+/// Returns whether generate.search asks for a search.
+bool searches(const Config& config);
+
 /// Checks the rules between the keys of add_search_keys() and other keys. It reads no file.
 /// Errors: Failure E124 (exit 78).
 void check_search_keys(const Config& config);
