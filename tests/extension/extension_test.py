@@ -244,6 +244,9 @@ class Extension(TinyRun):
         ended = self.run_job(2, "job=halves", f"model.path={self.model}", "data.dataset=counting",
                              code=78)
         self.assertIn("halves.opinion=FOLDER", ended.err)
+        ended = self.run_job(2, "job=halves", f"model.path={self.model}",
+                             f"halves.opinion={self.model}", code=78)
+        self.assertIn("data.dataset=counting", ended.err)
 
     def test_a_bad_row_ends_its_session_only(self):
         last_rows_are_bad = "data.counting.first_id=29"  # of 8; the vocabulary has 67 ids

@@ -43,15 +43,16 @@ struct Scores {
   double sum = 0.0;
 };
 
-/// Completes the rows of the configuration, each rank its share, and returns the mean score. Rows
-/// that cannot be used end the session, or cause a warning if data.on_bad_row is `mark`.
-run::JobOutcome complete_with_second_opinion(run::RunContext& run) {
+/// Completes the rows that `keys` describe, each rank its share, and returns the mean score. The
+/// model in `opinion_folder` rates the candidates. Rows that cannot be used end the session, or
+/// cause a warning if data.on_bad_row is `mark`.
+run::JobOutcome complete_with_second_opinion(run::RunContext& run, const rows::ModelRowKeys& keys,
+                                             const std::string& opinion_folder) {
   const cluster::Group& group = run.topology.world();
-  const rows::ModelRowKeys keys = rows::read_model_row_keys(run.config);
   const datasets::DatasetRows& from = keys.dataset.value();
   const lm::ModelGroup opened = run::open_model(run, keys.model, keys.folder);
   const lm::LanguageModel& model = opened.model();
-  const lm::ModelGroup second = run::open_model(run, keys.model, run.config.text(kOpinionKey));
+  const lm::ModelGroup second = run::open_model(run, keys.model, opinion_folder);
   lm::SecondOpinion opinion(second.model());
   lm::GenerationConfig config;
   config.max_new_tokens = kNewTokens;
@@ -94,7 +95,12 @@ run::JobOutcome complete_with_second_opinion(run::RunContext& run) {
 class HalvesJob final : public Job {
 public:
   explicit HalvesJob(const Config& config)
-      : config_(config), run_keys_(run::read_job_keys(config)) {}
+      : config_(config),
+        run_keys_(run::read_job_keys(config)),
+        rows_(rows::read_model_row_keys(config).options.generated->rows()),
+        opinion_folder_(config.text(kOpinionKey)),
+        high_(half_of(false)),
+        high_keys_(rows::read_model_row_keys(high_)) {}
 
   const run::JobKeys& run_keys() const override { return run_keys_; }
   void check_files() const override {}
@@ -108,23 +114,32 @@ public:
   }
 
 private:
+  Config half_of(bool is_low) const;
   run::SessionRequest request(const run::RunContext& run, bool is_low) const;
 
   const Config& config_;
   run::JobKeys run_keys_;
+  std::int64_t rows_;
+  std::string opinion_folder_;
+  Config high_;  // configuration of the session of the upper half
+  rows::ModelRowKeys high_keys_;
 };
 
+/// Returns the configuration with which a session completes one half of the rows.
+Config HalvesJob::half_of(bool is_low) const {
+  return jobs::with_chunk_size(
+      config_.with("job", "generate")
+          .with("data.start", std::to_string(is_low ? 0 : rows_ / 2))
+          .with("data.max_samples", std::to_string(is_low ? rows_ / 2 : rows_))
+          .with("run.chunk_size", "auto"));
+}
+
 run::SessionRequest HalvesJob::request(const run::RunContext& run, bool is_low) const {
-  const std::int64_t rows = rows::read_model_row_keys(config_).options.generated->rows();
   const int size = run.topology.world().size();
   const int half = size / 2;
   std::vector<int> members(static_cast<std::size_t>(is_low ? half : size - half));
   std::iota(members.begin(), members.end(), is_low ? 0 : half);
-  const Config config =
-      jobs::with_chunk_size(config_.with("job", "generate")
-                                .with("data.start", std::to_string(is_low ? 0 : rows / 2))
-                                .with("data.max_samples", std::to_string(is_low ? rows / 2 : rows))
-                                .with("run.chunk_size", "auto"));
+  const Config config = is_low ? half_of(true) : high_;
   store::RunRequest directory;
   directory.output = run.directory.path();
   directory.name = is_low ? "low" : "high";
@@ -139,7 +154,9 @@ run::JobOutcome HalvesJob::run(run::RunContext& run) const {
   const bool is_low = world.rank() < world.size() / 2;
   run::SessionHost host(run);
   run::Session session(host, request(run, is_low));
-  const run::SessionOutcome ended = session.run(is_low ? run_job : complete_with_second_opinion);
+  const run::SessionOutcome ended = session.run([&](run::RunContext& mine) {
+    return is_low ? run_job(mine) : complete_with_second_opinion(mine, high_keys_, opinion_folder_);
+  });
   run::SessionsEnd end = host.close();
   run::JobOutcome outcome;
   outcome.exit = end.exit;
@@ -172,6 +189,10 @@ JobSpec halves_job() {
                 if (ranks % 2 != 0)
                   throw config.problem("E125", "job", "job halves needs an even number of ranks",
                                        "mpirun -np 2");
+                if (config.is("data.dataset", "none"))
+                  throw config.problem("E114", "data.dataset",
+                                       "job halves needs a built-in data set",
+                                       "data.dataset=counting");
                 if (config.is(kOpinionKey, "null"))
                   throw config.problem("E114", kOpinionKey, "job halves needs `halves.opinion`",
                                        "halves.opinion=FOLDER");
