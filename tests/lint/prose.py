@@ -127,8 +127,9 @@ def _messages(text, strings):
             joined.append([line, string])
         end = finish
     for line, string in joined:
-        for part in re.split(r"\\n", string):
-            if part.count(" ") >= 4 and not re.search(r"[<>]|\{\"|\\\"|&\w+;|\w:\w+;", part):
+        for part in re.split(r"\\n", re.sub(r"</?\w[^<>]*>", " ", string)):
+            part = part.replace('\\"', '"')
+            if part.count(" ") >= 4 and not re.search(r"[<>]|\{\"|&\w+;|\w:\w+;", part):
                 yield line, "message", part.strip()
 
 

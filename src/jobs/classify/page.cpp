@@ -162,8 +162,8 @@ report::Figure no_scores_figure() {
 
 report::Figure no_truth_figure() {
   return {"No true labels",
-          "<p class=\"words\">No row has a true label, so that nothing can be "
-          "said of how many are right.</p>"};
+          "<p class=\"words\">No row has a true label, so the share of right "
+          "answers is unknown.</p>"};
 }
 
 report::Figure group_figure(const ClassifyPlots& plots) {

@@ -153,7 +153,7 @@ void add_lm_train_keys(KeyTable& table) {
              .default_value = "null",
              .summary = "prompt for rows with a text and a label, such as \"Text: {text} Label:\", "
                         "as in classify.prompt; the label is the completion; null: rows have "
-                        "prompts of their own",
+                        "prompts",
              .choices = {"null"},
              .why_not = why_no_template});
   table.add({.name = "data.labels",
