@@ -19,11 +19,10 @@ bool LoopSettings::evaluates_after(std::int64_t steps_done) const {
 }
 
 LoopSettings read_loop_settings(const Config& config) {
-  LoopSettings settings;
+  LoopSettings settings{run::read_job_keys(config), {}, {}, {}};
   check_all({[&] { settings.train = train::read_train_config(config); },
              [&] { settings.optimizer = train::read_optimizer_config(config); },
              [&] { settings.checkpoint = store::read_checkpoint_config(config); }});
-  static_cast<run::JobKeys&>(settings) = run::read_job_keys(config);
   settings.memory_every = config.integer("log.memory_every");
   return settings;
 }

@@ -32,7 +32,7 @@ void draw_axes(Svg& svg, const UnitChart& chart) {
 
 /// Writes the meaning of the diagonal, and the note above it, at the place that
 /// UnitChart::has_room_above selects.
-void draw_words(Svg& svg, const UnitChart& chart) {
+void draw_labels(Svg& svg, const UnitChart& chart) {
   const Point room = chart.has_room_above ? Point{kLeft + 12, kTop + 38}
                                           : Point{kWidth - kRight - 196, kHeight - kBottom - 18};
   svg.line(room, {room.x + 22, room.y}, "level");
@@ -66,7 +66,7 @@ std::string svg_unit_chart(const UnitChart& chart) {
     svg.circle(points[i], 4, chart.css + " dot", chart.hover[i]);
   for (std::size_t i = 0; i < chart.counts.size(); ++i)
     draw_count(svg, points[i], chart.counts[i]);
-  draw_words(svg, chart);
+  draw_labels(svg, chart);
   return svg.str();
 }
 

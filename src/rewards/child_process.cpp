@@ -21,7 +21,7 @@
 namespace mgpu::rewards {
 namespace {
 
-constexpr std::size_t kMostWords = 1000;  // bytes at the end of standard error that are kept
+constexpr std::size_t kMostErrors = 1000;  // bytes at the end of standard error that are kept
 // ask() fails if more bytes than this have been received without a complete answer.
 constexpr std::size_t kMostOutput = std::size_t{64} << 20;
 constexpr int kEndMilliseconds = 1000;  // time for the command to end before it is killed
@@ -66,9 +66,9 @@ int spawn(std::string command, int input, int output, int words, pid_t& child) {
       &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   std::string shell = "/bin/sh";
   std::string option = "-c";
-  std::array<char*, 4> words_of_it = {shell.data(), option.data(), command.data(), nullptr};
+  std::array<char*, 4> arguments = {shell.data(), option.data(), command.data(), nullptr};
   const int error =
-      ::posix_spawn(&child, shell.c_str(), &actions, &attributes, words_of_it.data(), environ);
+      ::posix_spawn(&child, shell.c_str(), &actions, &attributes, arguments.data(), environ);
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   return error;
@@ -112,18 +112,18 @@ bool read_some(int file, std::string& text) {
 ChildProcess::ChildProcess(std::string command) : command_(std::move(command)) {
   const Pipe to;
   const Pipe from;
-  const Pipe words;
+  const Pipe errors;
   const int error =
-      words.read < 0 ? EMFILE : spawn(command_, to.read, from.write, words.write, child_);
-  close_all({to.read, from.write, words.write});
+      errors.read < 0 ? EMFILE : spawn(command_, to.read, from.write, errors.write, child_);
+  close_all({to.read, from.write, errors.write});
   input_ = to.write;
   output_ = from.read;
-  words_ = words.read;
+  errors_ = errors.read;
   if (error != 0) {
-    close_all({input_, output_, words_});
+    close_all({input_, output_, errors_});
     fail(std::string("cannot be started: ") + std::strerror(error));
   }
-  for (const int file : {input_, output_, words_})
+  for (const int file : {input_, output_, errors_})
     ::fcntl(file, F_SETFL, ::fcntl(file, F_GETFL) | O_NONBLOCK);
 }
 
@@ -134,7 +134,7 @@ ChildProcess::~ChildProcess() {
   int status = 0;
   while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
   }
-  close_all({output_, words_});
+  close_all({output_, errors_});
 }
 
 bool ChildProcess::wait(int milliseconds) {
@@ -151,7 +151,7 @@ bool ChildProcess::wait(int milliseconds) {
 void ChildProcess::fail(const std::string& what) const {
   ErrorReport report{"E551", ExitCode::data, "the reward command " + what, {}, ""};
   report.lines.push_back("  reward.command: " + printable(command_));
-  if (!last_words_.empty()) report.lines.push_back("  its last words: " + printable(last_words_));
+  if (!last_errors_.empty()) report.lines.push_back("  its last words: " + printable(last_errors_));
   report.help = R"(run it by hand: echo '{"row": 0, "prompt": "a", "completion": "b", )"
                 R"("answer": "c"}' | )" +
                 printable(command_);
@@ -169,16 +169,16 @@ void ChildProcess::check_started() {
   constexpr std::chrono::milliseconds kFirst{300};
   const auto run = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin_);
   if (!wait(static_cast<int>(std::max(kFirst - run, std::chrono::milliseconds{0}).count()))) return;
-  if (words_ >= 0) read_words();
+  if (errors_ >= 0) read_errors();
   fail(how_it_ended() + " before it got any rows");
 }
 
-void ChildProcess::read_words() {
-  if (!read_some(words_, last_words_)) {
-    ::close(words_);
-    words_ = -1;
+void ChildProcess::read_errors() {
+  if (!read_some(errors_, last_errors_)) {
+    ::close(errors_);
+    errors_ = -1;
   }
-  if (last_words_.size() > kMostWords) last_words_.erase(0, last_words_.size() - kMostWords);
+  if (last_errors_.size() > kMostErrors) last_errors_.erase(0, last_errors_.size() - kMostErrors);
 }
 
 void ChildProcess::write_some(std::string_view& request) {
@@ -194,12 +194,12 @@ void ChildProcess::write_some(std::string_view& request) {
 void ChildProcess::exchange(std::string_view& request, Clock::time_point deadline) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  std::array<pollfd, 3> files = {pollfd{output_, POLLIN, 0}, pollfd{words_, POLLIN, 0},
+  std::array<pollfd, 3> files = {pollfd{output_, POLLIN, 0}, pollfd{errors_, POLLIN, 0},
                                  pollfd{request.empty() ? -1 : input_, POLLOUT, 0}};
   ::poll(files.data(), files.size(),
          static_cast<int>(std::clamp<long>(static_cast<long>(left), 0, kTickMilliseconds)));
   mark_progress();
-  if (files[1].revents != 0) read_words();
+  if (files[1].revents != 0) read_errors();
   if (files[2].revents != 0) write_some(request);
   if (files[0].revents != 0) is_silent_ = !read_some(output_, received_);
 }
@@ -227,7 +227,7 @@ std::vector<std::string> ChildProcess::ask(std::string_view request, std::size_t
   if (!received_.empty()) fail("wrote more lines than it read");
   while (!there()) {
     if (is_silent_) {
-      if (words_ >= 0) read_words();
+      if (errors_ >= 0) read_errors();
       fail(how_it_ended() + " before it had answered " + rows);
     }
     if (Clock::now() >= deadline) {

@@ -46,7 +46,7 @@ private:
 
   void exchange(std::string_view& request, Clock::time_point deadline);
   void write_some(std::string_view& request);
-  void read_words();
+  void read_errors();
   std::vector<std::string> take_lines(std::size_t lines);
   std::string how_it_ended();
   bool wait(int milliseconds);
@@ -58,9 +58,9 @@ private:
   bool is_silent_ = false;            // the command has closed its standard output
   int input_ = -1;
   int output_ = -1;
-  int words_ = -1;            // standard error of the command
-  std::string received_{};    // output that take_lines() has not returned yet
-  std::string last_words_{};  // last bytes of standard error
+  int errors_ = -1;            // standard error of the command
+  std::string received_{};     // output that take_lines() has not returned yet
+  std::string last_errors_{};  // last bytes of standard error
 };
 
 }  // namespace mgpu::rewards

@@ -33,10 +33,10 @@ std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t b
 /// ids and counts alternate.
 std::vector<std::uint8_t> packed_draws(const TokenTargets& targets, int id_bits, int count_bits) {
   const auto shift = static_cast<unsigned>(id_bits);
-  std::vector<std::uint32_t> words;
+  std::vector<std::uint32_t> draws;
   for (std::size_t i = 0; i < targets.drawn_ids.size(); ++i)
-    words.push_back(targets.drawn_ids[i] | std::uint32_t{targets.drawn_counts[i]} << shift);
-  return formats::pack_bits(words, id_bits + count_bits);
+    draws.push_back(targets.drawn_ids[i] | std::uint32_t{targets.drawn_counts[i]} << shift);
+  return formats::pack_bits(draws, id_bits + count_bits);
 }
 
 std::int64_t kept(const TeacherConfig& config, std::int64_t vocab) {

@@ -17,26 +17,26 @@ namespace {
 class TokenBits {
 public:
   explicit TokenBits(std::int64_t vocab)
-      : vocab_(vocab), words_(static_cast<std::size_t>(vocab + 63) / 64) {}
+      : vocab_(vocab), masks_(static_cast<std::size_t>(vocab + 63) / 64) {}
 
   /// Adds the ids, except unknown ids (-1) and ids outside the vocabulary.
   void add(std::span<const std::int64_t> ids) {
     for (const std::int64_t id : ids)
-      if (id >= 0 && id < vocab_) words_[static_cast<std::size_t>(id) / 64] |= bit_of(id);
+      if (id >= 0 && id < vocab_) masks_[static_cast<std::size_t>(id) / 64] |= bit_of(id);
   }
 
   /// Appends the ids of the set to `ids`, in ascending order, and empties the set.
   void move_to(std::vector<std::int64_t>& ids) {
-    for (std::size_t w = 0; w < words_.size(); ++w)
-      for (; words_[w] != 0; words_[w] &= words_[w] - 1)
-        ids.push_back(static_cast<std::int64_t>(64 * w) + std::countr_zero(words_[w]));
+    for (std::size_t w = 0; w < masks_.size(); ++w)
+      for (; masks_[w] != 0; masks_[w] &= masks_[w] - 1)
+        ids.push_back(static_cast<std::int64_t>(64 * w) + std::countr_zero(masks_[w]));
   }
 
 private:
   static std::uint64_t bit_of(std::int64_t id) { return std::uint64_t{1} << (id % 64); }
 
   std::int64_t vocab_;
-  std::vector<std::uint64_t> words_;
+  std::vector<std::uint64_t> masks_;
 };
 
 }  // namespace
