@@ -188,6 +188,8 @@ class Docs(unittest.TestCase):
             new = (config.parent / there).resolve()
             self.assertEqual(printed(str(config), "--print-config"),
                              printed(str(new), "--print-config"))
+        for name in ("prompts", "prompts.jsonl", "tiny_lm", "sms_spam/prepare.py"):
+            self.assertTrue((TOP / "conf" / name).exists(), name)
 
     def test_every_named_key_exists(self):
         keys = {name for job in JOBS
@@ -234,7 +236,7 @@ class Docs(unittest.TestCase):
                 self.assertTrue((TOP / name).exists(), name)
 
     def test_every_link_leads_to_a_file(self):
-        found = [(page, link) for page in PAGES
+        found = [(page, link) for page in (*PAGES, *(TOP / "tests").rglob("README.md"))
                  for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", hand_written(page))
                  if not link.startswith("http")]
         self.assertGreater(len(found), 30)

@@ -26,7 +26,7 @@ struct Where {
 /// Source: sysexits.h for 64 to 78, except 76 and 77; codes above 78 are this program's own.
 enum class ExitCode : int {
   done = 0,
-  incomplete = 1,    // more samples failed than allowed, or a stage of an experiment failed
+  incomplete = 1,    // more samples failed than allowed, or a part of the job failed
   usage = 64,        // wrong command line
   data = 65,         // input is malformed
   no_input = 66,     // input is missing

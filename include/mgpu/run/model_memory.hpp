@@ -23,8 +23,8 @@ struct BatchNames {
   const char* one;         // "completion"
   const char* many;        // "completions"
   const char* length_key;  // key that limits the tokens of each item: "generate.max_new_tokens"
-  /// Start of the arguments that set the number of paths per tree in job collect. The function
-  /// paths_text() appends the number. "" for other jobs.
+  /// Start of the arguments that set the number of paths per tree. The function paths_text()
+  /// appends the number. "" for jobs without trees.
   const char* paths_key = "";
 };
 
@@ -78,7 +78,7 @@ std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm
                           const lm::MemoryDemand& demand, const BatchNames& names);
 
 /// Makes the failure E301 (exit 71) for a model that leaves no memory for even one sequence, or for
-/// one tree of job collect if demand.tree_paths is above 0. The message shows the memory that each
+/// one tree if demand.tree_paths is above 0. The message shows the memory that each
 /// rank of the group needs. Its help is a command with a larger group of ranks. If no group has
 /// enough memory, the help is a command with fewer paths per tree. If that is not possible, or
 /// demand.tree_paths is 0, the help is a sentence with keys to change.
