@@ -75,6 +75,11 @@ CASES = (
     Case("generate.guided", ranks=2),
     Case("generate.search", ("generate.search=best_of_n", "reward.functions=[regex]",
                              "reward.regex=e", "generate.num_samples=4"), ranks=2),
+    Case("generate.beams", ("generate.search=beam", "generate.reward.beam_width=2",
+                            "generate.num_samples=4"), ranks=2),
+    Case("generate.first_greedy", ("generate.first_greedy=true", "generate.num_samples=3"),
+         ranks=2),
+    Case("generate.reference", ranks=2),
     Case("generate.pipeline", PIPELINE, ranks=2, quick=True),
     Case("generate.tensor", TENSOR, ranks=2),
     Case("generate.killed", ranks=2, break_off=KILL, quick=True),
@@ -189,7 +194,9 @@ class Fixtures:
         keys = (f"model.path={self._model(family)}", f"data.path={prompts}")
         if case.name == "generate.guided":
             keys += (f"generate.guide.path={self._value_model}",)
-        if case.name == "generate.search":
+        if case.name == "generate.reference":
+            keys += (f"generate.reference={self._model('qwen3')}",)
+        if case.name in ("generate.search", "generate.beams"):
             keys += (f"generate.reward.path={self._step_judge}", "generate.reward.step_tokens=3")
         return keys
 
