@@ -9,6 +9,7 @@ from unittest import mock
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "end_to_end"))
 
+import prm_case
 import program
 import tiny_lm
 
@@ -250,6 +251,21 @@ class Inference(BothWays):
                 self.generate("mistral", f"generate.guide.path={guides[head]}",
                               "generate.guide.eta=0.02", "generate.guide.top_k=8", *keys,
                               tolerance=5e-5)
+
+    def make_judge(self):
+        """Trains a judge of steps for some steps on the CPU, and returns its folder."""
+        start = tiny_lm.make_folder(self.folder / "start")
+        rows = tiny_lm.write_rows(self.folder / "steps.jsonl", prm_case.stepwise_rows(16))
+        output = self.folder / "judge"
+        self.run_to(0, 1, f"model.path={start}", f"data.path={rows}", "prm.step_separator=.",
+                    "train.seq_len=48", f"run.output={output}",
+                    config=self.config(VALUE_TRAIN.replace("value", "prm")))
+        return output / "tiny" / "latest" / "ckpt" / "last"
+
+    def test_beams_end_with_the_same_tokens(self):
+        self.generate("llama", "generate.search=beam", f"generate.reward.path={self.make_judge()}",
+                      "generate.reward.step_tokens=3", "generate.reward.beam_width=2",
+                      "generate.num_samples=4")
 
     def test_groups_of_two_ranks_draw_the_same_tokens(self):
         for parallel in ("pipeline", "tensor"):
