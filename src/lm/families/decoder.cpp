@@ -58,15 +58,15 @@ Activation activation_of(const ConfigFields& fields, const std::string& name) {
 }
 
 void read_decoder(const ConfigFields& fields, LmConfig& config,
-                  std::optional<std::int64_t> head_dim) {
+                  std::optional<std::int64_t> default_head_dim) {
   config.hidden_size = fields.integer({"hidden_size"});
   config.intermediate_size = fields.integer({"intermediate_size"});
   config.heads = fields.integer({"num_attention_heads"});
   config.kv_heads = fields.integer_or({"num_key_value_heads"}, config.heads);
-  if (!head_dim && !fields.has({"head_dim"}) && config.hidden_size % config.heads != 0)
+  if (!default_head_dim && !fields.has({"head_dim"}) && config.hidden_size % config.heads != 0)
     fields.refuse_value("`hidden_size` is no multiple of `num_attention_heads`");
   config.head_dim =
-      fields.integer_or({"head_dim"}, head_dim.value_or(config.hidden_size / config.heads));
+      fields.integer_or({"head_dim"}, default_head_dim.value_or(config.hidden_size / config.heads));
   config.max_positions = fields.integer({"max_position_embeddings"});
   const LayerConfig layer{0, 1.0 / std::sqrt(static_cast<double>(config.head_dim))};
   const std::int64_t layers = fields.integer({"num_hidden_layers"}, 1, kMaxLayers);

@@ -17,11 +17,12 @@ inline constexpr std::int64_t kMaxLayers = 1024;
 inline constexpr std::int64_t kMaxExperts = 4096;
 
 /// Reads the fields of config.json that all of these families have. Fields about biases and sliding
-/// windows are not read, because they depend on the family. `head_dim` is the default width of a
-/// head; nullopt: hidden_size / num_attention_heads. Errors: Failure E701 for an activation
-/// or a rotation that is not supported, E702 for a missing or invalid value.
+/// windows are not read, because they depend on the family. `default_head_dim` is the width of
+/// a head if the field `head_dim` is missing; nullopt: hidden_size / num_attention_heads. Errors:
+/// Failure E701 for an activation or a rotation that is not supported, E702 for a missing or
+/// invalid value.
 void read_decoder(const ConfigFields& fields, LmConfig& config,
-                  std::optional<std::int64_t> head_dim = std::nullopt);
+                  std::optional<std::int64_t> default_head_dim = std::nullopt);
 
 /// Sets the sliding windows of Qwen models. If `use_sliding_window` is false or absent, or if
 /// `sliding_window` is null, no layer has a window. Otherwise, `layer_types` determines which

@@ -210,14 +210,14 @@ private:
     // Chunks are not split, so the rank with the most chunks determines the time.
     const double chunks =
         std::ceil(per_evaluation / static_cast<double>(sizes_.settings.loop.chunk_size));
-    const double share = std::ceil(chunks / machine_.ranks) / chunks;
+    const double most = std::ceil(chunks / machine_.ranks);
     if (on_gpu()) {
-      const double passes = share * chunks * runs / per_evaluation * s.evaluate.episodes *
-                            sizes_.environment->horizon();
+      const double passes =
+          most * runs / per_evaluation * s.evaluate.episodes * sizes_.environment->horizon();
       add_time("evaluation", passes * kGpuPassSeconds, "4 ms for each step of a chunk assumed");
       return;
     }
-    add_cpu_time("evaluation", share * flops, kCpuPlayFlops, "FLOP in single steps");
+    add_cpu_time("evaluation", most / chunks * flops, kCpuPlayFlops, "FLOP in single steps");
   }
 
   /// Returns the memory that a rank needs on its device, with `rows` rows in a pass.
