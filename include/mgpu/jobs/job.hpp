@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -111,6 +112,12 @@ struct JobSpec {
   /// names. If the pointer is nullptr, `auto` always stands for run::kLargestAutoChunk.
   /// Ranks:  local.
   std::int64_t (*auto_chunk_size)(const Config& config) = nullptr;
+
+  /// Returns the files of the trained model's folder by name, without the weights. The result is
+  /// empty for a model that other jobs cannot read. If the pointer is nullptr, the job trains no
+  /// model.
+  /// Ranks:  local.
+  std::map<std::string, std::string> (*model_files)(const Config& config) = nullptr;
 
   /// The --explain texts of the error codes that only this job uses.
   std::span<const ErrorPage> errors{};

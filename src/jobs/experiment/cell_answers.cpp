@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include <mgpu/config/common_keys.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/results/read_texts.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
@@ -35,18 +34,26 @@ std::vector<CellAnswer> first_answers(const std::filesystem::path& results) {
   return answers;
 }
 
+/// Returns whether a result file has completions with the texts of their prompts.
+bool has_completions(const std::filesystem::path& results) {
+  const std::vector<std::string> columns = store::text_columns(results, "samples");
+  const auto has = [&](const char* name) {
+    return std::ranges::find(columns, name) != columns.end();
+  };
+  return has("prompt") && has("output");
+}
+
 }  // namespace
 
 void read_answers(const StageGraph& graph, const std::vector<StageRecord>& records,
                   std::vector<CellResult>& cells) {
   for (std::size_t c = 0; c < cells.size(); ++c) {
+    if (cells[c].state != CellState::eval_completed) continue;
     const std::size_t stage = graph.cells[c].evaluation;
-    const Config& config = graph.stages[stage].config;
-    const store::StoreConfig store = store::read_store_config(config);
-    const bool has_texts = store.text && read_job_name(config) == "generate";
-    if (cells[c].state != CellState::eval_completed || !has_texts) continue;
-    cells[c].answers =
-        first_answers(std::filesystem::path(records[stage].end.directory) / store.result_file);
+    const store::StoreConfig store = store::read_store_config(graph.stages[stage].config);
+    const std::filesystem::path results =
+        std::filesystem::path(records[stage].end.directory) / store.result_file;
+    if (has_completions(results)) cells[c].answers = first_answers(results);
   }
 }
 

@@ -10,8 +10,8 @@ namespace mgpu::jobs {
 
 /// Sets CellResult::answers of each cell in state eval_completed. A cell is one evaluation of an
 /// algorithm. The answers are the first completion of each of the first 3 prompts, found in the
-/// first 256 rows of the results. They stay empty if the stage that evaluates the cell does not run
-/// job generate, or does not store texts (output.text=false).
+/// first 256 rows of the results. They stay empty if the results lack the texts of prompts and
+/// completions, for example because of output.text=false.
 ///
 /// Ranks:  local.
 /// Errors: those of store::read_texts().

@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include <mgpu/config/common_keys.hpp>
+#include <mgpu/jobs/job.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -41,7 +41,7 @@ CellStates::CellStates(const StageGraph& graph) : graph_(graph) {
   for (const Cell& cell : graph.cells)
     before_.push_back(all_before(graph.stages, cell.evaluation));
   for (const Stage& stage : graph.stages)
-    draws_.push_back(read_job_name(stage.config) != "train");
+    draws_.push_back(job_of(stage.config).model_files == nullptr);
 }
 
 CellState CellStates::of(std::size_t cell, const std::vector<StageState>& states) const {

@@ -12,7 +12,7 @@ namespace mgpu::jobs {
 /// apply, the last one in this list counts.
 enum class CellState {
   not_started,
-  data_generated,  // the evaluation waits for stages whose job is not train, and all of these
+  data_generated,  // the evaluation waits for stages that train no model, and all of these
                    // stages are done
   model_trained,   // the evaluation waits for stages, and all of these stages are done
   eval_completed,  // the evaluation is done
@@ -36,7 +36,7 @@ public:
 private:
   const StageGraph& graph_;
   std::vector<std::vector<std::size_t>> before_{};  // all_before() of the evaluation of each cell
-  std::vector<bool> draws_{};                       // by stage: true if its job is not train
+  std::vector<bool> draws_{};                       // by stage: true if it trains no model
 };
 
 }  // namespace mgpu::jobs

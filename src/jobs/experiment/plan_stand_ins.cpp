@@ -7,8 +7,7 @@
 #include <system_error>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/config/common_keys.hpp>
-#include <mgpu/recipes/recipe.hpp>
+#include <mgpu/jobs/job.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -46,8 +45,8 @@ bool is_model_folder(const StageInput& input) {
 }  // namespace
 
 ModelFiles trained_model_files(const Config& config) {
-  if (read_job_name(config) != "train") return {};
-  return recipes::recipe_of(config).read(config)->model_files();
+  const JobSpec& job = job_of(config);
+  return job.model_files == nullptr ? ModelFiles{} : job.model_files(config);
 }
 
 StandIns::StandIns() {

@@ -55,6 +55,10 @@ JobSpec train_job() {
           .read = [](const Config& config) -> std::unique_ptr<Job> {
             return std::make_unique<TrainJob>(config);
           },
+          .model_files =
+              [](const Config& config) {
+                return recipes::recipe_of(config).read(config)->model_files();
+              },
           .errors = kTrainErrors};
 }
 
