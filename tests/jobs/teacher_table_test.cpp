@@ -41,7 +41,10 @@ protected:
   }
 
   std::vector<TeacherSample> samples(const Keys& keys = {}) const {
-    const TeacherInputs inputs = this->inputs(keys);
+    return samples_of(this->inputs(keys));
+  }
+
+  static std::vector<TeacherSample> samples_of(const TeacherInputs& inputs) {
     TeacherEncoder encoder = inputs.encoder();
     std::vector<TeacherSample> samples;
     for (const input::Row& row : inputs.rows.read(0, inputs.rows.rows()))
@@ -84,6 +87,14 @@ TEST_F(TeacherSamplesTest, LongSamplesAreCutAtTheirEnd) {
   EXPECT_THAT(samples[1].text.ids, ElementsAre(3, 4, 5));
   EXPECT_THAT(samples[1].text.is_learned, ElementsAre(0, 0, 1));
   EXPECT_EQ(samples[1].all_tokens, 4);
+}
+
+TEST_F(TeacherSamplesTest, TheReasonOfACutNamesTheModelIfItsPositionsLimitTheLength) {
+  TeacherInputs inputs = this->inputs();
+  inputs.model.rope.kind = lm::RopeKind::none;
+  inputs.model.max_positions = 3;
+  EXPECT_EQ(samples_of(inputs)[1].facts.reason,
+            "4 tokens, the number of the model's positions is 3");
 }
 
 TEST_F(TeacherSamplesTest, LongSamplesAreDroppedOrEndTheRunWhereTheKeySaysSo) {

@@ -32,7 +32,7 @@ TeacherSample TeacherEncoder::encode(const input::Row& row, const fs::path& file
 void TeacherEncoder::fit(TeacherSample& sample, const input::Row& row, const fs::path& file) const {
   sample.all_tokens = std::ssize(sample.text.ids);
   if (sample.all_tokens <= options_.max_length) return;
-  sample.facts.reason = std::to_string(sample.all_tokens) + " tokens, data.max_length is " +
+  sample.facts.reason = std::to_string(sample.all_tokens) + " tokens, " + options_.limit + " " +
                         std::to_string(options_.max_length);
   if (options_.too_long == rows::TooLong::error)
     rows::refuse_row(file, row, sample.facts.reason, rows::kTooLongHelp);

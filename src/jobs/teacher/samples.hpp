@@ -28,6 +28,7 @@ class TeacherEncoder {
 public:
   struct Options {
     std::int64_t max_length = 0;
+    std::string limit = "data.max_length is";  // what limits the length, in messages
     rows::TooLong too_long = rows::TooLong::truncate;
     /// If true, rows that cannot be used get RowStatus::bad_row; otherwise they are errors.
     bool may_be_bad = false;

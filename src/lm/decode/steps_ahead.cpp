@@ -36,13 +36,13 @@ bool DecodeSession::can_step_ahead() const {
 
 DrawnSteps DecodeSession::steps(std::span<const std::int64_t> sequences, std::int64_t count) {
   if (!can_step_ahead() || is_drawing_) throw Error("DecodeSession: steps that need the host");
+  const StepPlan plan = model_->plan_steps(sequences, count, state_->cache);
   at::Tensor ids = take_waiting(sequences);  // [S]
   DrawnSteps all;
   for (const std::int64_t sequence : sequences) {
     const DecodeSequence& it = state_->at(sequence);
     all.sites.push_back({it.sample, it.draws, {}, sequence});
   }
-  const StepPlan plan = model_->plan_steps(sequences, count, state_->cache);
   const at::Tensor uniforms = sampler_.uniforms(*model_, all.sites, count, ids.device());
   std::vector<at::Tensor> columns[4];
   at::Tensor hidden;
