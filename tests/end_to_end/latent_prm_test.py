@@ -12,6 +12,7 @@ import collect_case
 import program
 import tiny_lm
 from latent_test import LatentCase
+from planted_trees import plant_answers
 
 sys.path.insert(0, str(program.TOP / "tests/docs"))
 import page_numbers
@@ -32,48 +33,24 @@ def areas(questions, logits, right):
 
 
 class LatentPrm(LatentCase):
+    TRAIN = program.HERE / "latent_prm.yaml"
 
     def setUp(self):
         super().setUp()
         self.questions = tiny_lm.write_rows(self.folder / "questions.jsonl",
                                             collect_case.questions(QUESTIONS))
         self.collect(0, 2, "collect.latent.store=f32")
-        self.trees = self.plant(self.run_folder() / "results.h5")
+        self.trees = plant_answers(self.run_folder() / "results.h5", self.folder / "planted.h5")
+        self.assertGreater(self.steps_with_states(), len(self.trees.right))
 
-    def plant(self, path):
-        """Writes a copy of a result file with planted answers, and returns its path. All answers
-        below a node are right if the first of its mean states is above the median, and none
-        otherwise. Keeps states, labels and questions of the nodes."""
-        planted = self.folder / "planted.h5"
-        planted.write_bytes(path.read_bytes())
-        with h5py.File(planted, "r+") as file:
-            lists = file["arrays/samples"]
-            states = lists["latents/values"][()]
-            steps = lists["node_latents/values"][()]
-            states = states.reshape(-1, states.shape[-1])
-            ends = numpy.cumsum(steps)
-            thinks = (steps > 0) & (lists["node_visits/values"][()] > 0)
-            self.means = numpy.stack([states[end - count:end].mean(0)
-                                      for end, count in zip(ends[thinks], steps[thinks])])
-            self.assertGreater((steps > 0).sum(), thinks.sum())
-            right = self.means[:, 0] > numpy.median(self.means[:, 0])
-            answers = lists["node_right/values"]
-            planted_answers = answers[()]
-            planted_answers[thinks] = right * lists["node_visits/values"][()][thinks]
-            answers[...] = planted_answers
-            for item in (lists["node_right"], answers):
-                for name in [name for name in item.attrs if "crc" in name]:
-                    del item.attrs[name]
-            rows = numpy.diff(lists["node_latents/row_offsets"][()])
-            self.of_question = numpy.repeat(numpy.arange(len(rows)), rows)[thinks]
-        self.right = right
-        return planted
+    def steps_with_states(self):
+        with h5py.File(self.trees.path) as file:
+            return (file["arrays/samples/node_latents/values"][()] > 0).sum()
 
     def train(self, code, ranks, *more):
-        config = program.HERE / "latent_prm.yaml"
         if not any(key.startswith("data.path=") for key in more):
-            more += (f"data.path={self.trees}",)
-        return self.run_to(code, ranks, *more, config=config)
+            more += (f"data.path={self.trees.path}",)
+        return self.run_to(code, ranks, *more, config=self.TRAIN)
 
     def bytes_of(self):
         folder = self.run_folder("prm")
@@ -89,7 +66,7 @@ class LatentPrm(LatentCase):
     def logits(self):
         weights = load_file(self.run_folder("prm") / "ckpt/last/model.safetensors")
         weights = {name: value.astype(numpy.float64) for name, value in weights.items()}
-        x = self.means.astype(numpy.float64) @ weights["dense.weight"].T + weights["dense.bias"]
+        x = self.trees.means.astype(numpy.float64) @ weights["dense.weight"].T + weights["dense.bias"]
         erf = numpy.vectorize(__import__("math").erf)
         hidden = 0.5 * x * (1 + erf(x / numpy.sqrt(2)))
         return (hidden @ weights["score.weight"].T + weights["score.bias"])[:, 0]
@@ -107,8 +84,8 @@ class LatentPrm(LatentCase):
         self.run_folder("prm").rename(self.folder / "golden")
         mark = self.folder / "mark"
         slow = program.failpoint("train.pass@0:80:sleep") | {"MGPU_FAILPOINT_MARK": str(mark)}
-        job = self.start(1, f"data.path={self.trees}", "prm.held_out=0.3",
-                         config=program.HERE / "latent_prm.yaml", env=slow)
+        job = self.start(1, f"data.path={self.trees.path}", "prm.held_out=0.3",
+                         config=self.TRAIN, env=slow)
         self.assertTrue(job.wait_until(mark.exists))
         program.send(job.process.pid, signal.SIGUSR1)
         self.assertEqual(job.wait().code, 75)
@@ -135,16 +112,16 @@ class LatentPrm(LatentCase):
     def test_the_area_is_that_of_numpy(self):
         self.train(0, 1, "train.max_steps=300")
         logits = self.logits()
-        self.assertGreater(areas(self.of_question, logits, self.right), 0.8)
+        self.assertGreater(areas(self.trees.of_question, logits, self.trees.right), 0.8)
         config = json.loads((self.run_folder("prm") / "ckpt/last/config.json").read_text())
         self.assertEqual(config["model_type"], "mgpu_latent_reward_head")
-        self.assertEqual(config["input_size"], self.means.shape[1])
+        self.assertEqual(config["input_size"], self.trees.means.shape[1])
         # The loss at the first weights: a step of all nodes that changes nothing.
         self.train(0, 1, f"train.global_batch_size={len(logits)}", "train.lanes=1",
                    "train.max_steps=1", "train.learning_rate=1e-12", "run.resume=never")
         logits = self.logits()
         losses = numpy.log1p(numpy.exp(-numpy.abs(logits))) + numpy.maximum(logits, 0)
-        expected = (losses - self.right * logits).mean()
+        expected = (losses - self.trees.right * logits).mean()
         self.assertAlmostEqual(self.results()["loss"], expected, delta=2e-5)
 
     def test_pairs_and_squares_are_learned(self):

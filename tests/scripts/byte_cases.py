@@ -14,7 +14,9 @@ import distillation_test  # noqa: E402
 import experiment_test  # noqa: E402
 import generate_case  # noqa: E402
 import language_training_test  # noqa: E402
+import latent_prm_test  # noqa: E402
 import latent_test  # noqa: E402
+import planted_trees  # noqa: E402
 import prm_case  # noqa: E402
 import program  # noqa: E402
 import recipe_case  # noqa: E402
@@ -77,8 +79,9 @@ CASES = (
                              "reward.regex=e", "generate.num_samples=4"), ranks=2),
     Case("generate.beams", ("generate.search=beam", "generate.reward.beam_width=2",
                             "generate.num_samples=4"), ranks=2),
-    Case("generate.first_greedy", ("generate.first_greedy=true", "generate.num_samples=3"),
-         ranks=2),
+    Case("generate.first_greedy", ("generate.first_greedy=true", "generate.num_samples=3",
+                                   "reward.functions=[regex]", "reward.regex=e"), ranks=2,
+         exports=("pairs",)),
     Case("generate.reference", ranks=2),
     Case("generate.pipeline", PIPELINE, ranks=2, quick=True),
     Case("generate.tensor", TENSOR, ranks=2),
@@ -106,7 +109,7 @@ CASES = (
     Case("collect.1", exports=("jsonl", "trl")),
     Case("collect.2", ranks=2, quick=True),
     Case("collect.searches", ("collect.label=omega_prm",), ranks=2),
-    Case("collect.agents", ranks=2),
+    Case("collect.agents", ranks=2, exports=("pt",)),
     Case("collect.agents_in_texts", ("collect.agents.method=text_mas", "collect.latent.steps=5",
                                      "collect.num_parent_paths=auto"), ranks=2),
     Case("collect.pipeline", PIPELINE, ranks=2),
@@ -134,6 +137,7 @@ CASES = (
     Case("value.stopped", ranks=2, break_off=SOFT_STOP),
     Case("prm.1", NO_LAYOUT),
     Case("prm.layout", ranks=2, quick=True),
+    Case("prm.latents", ranks=2),
     Case("prm.stopped", ("train.max_steps=12",), ranks=2, break_off=SOFT_STOP),
 )
 EXAMPLES = program.TOP / "conf/examples"
@@ -157,6 +161,8 @@ class Fixtures:
             return latent_test.LatentCase.CONFIG.read_text()
         if case.job == "experiment":
             return experiment_test.CONFIG
+        if case.name == "prm.latents":
+            return latent_prm_test.LatentPrm.TRAIN.read_text()
         if case.job == "prm":
             return prm_case.TRAIN
         if case.job in texts:
@@ -221,7 +227,9 @@ class Fixtures:
             keys += (f"collect.agents.path={agents}",)
         return keys
 
-    def _prm_keys(self, _):
+    def _prm_keys(self, case):
+        if case and case.name == "prm.latents":
+            return f"data.path={self._trees}", "run.name=tiny"
         rows = self._rows("steps", prm_case.stepwise_rows(40))
         return (f"model.path={self._model('llama')}", f"data.path={rows}",
                 "run.name=tiny", "prm.step_separator=.")  # the tokenizer has no line breaks
@@ -272,6 +280,14 @@ class Fixtures:
     def _step_judge(self):
         run = self._run_old(prm_case.TRAIN, *self._prm_keys(None))
         return run / "ckpt" / "last"
+
+    @functools.cached_property
+    def _trees(self):
+        """The results of job collect with latent states, some of whose answers are right."""
+        case = next(case for case in CASES if case.name == "collect.agents")
+        run = self._run_old(self.config_of(case), *self._collect_keys(case),
+                            "collect.latent.store=f32")
+        return planted_trees.plant_answers(run / "results.h5", self._folder / "trees.h5").path
 
     @functools.cached_property
     def _targets(self):

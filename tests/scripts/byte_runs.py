@@ -5,7 +5,7 @@ from byte_cases import program
 
 STOPPED, KILLED = 75, 137
 EXPORTED = {"jsonl": "results.jsonl", "csv": "results.csv", "guide004": "teacher_logits.h5",
-            "trl": "stepwise.jsonl"}
+            "trl": "stepwise.jsonl", "pt": "prm_data", "pairs": "pairs.jsonl"}
 
 
 class RunFailed(Exception):

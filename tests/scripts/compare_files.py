@@ -155,11 +155,11 @@ def _one_sided(is_old, expected):
 
 
 def files_of(folder):
-    """Returns results, weights and exported tables, by their paths in the run folder. Those of an
+    """Returns results, weights and exports, by their paths in the run folder. Those of an
     experiment's stages are in folder ../stages."""
     names = {path.name for path in folder.iterdir() if path.is_file()} - RECORDS
-    for checkpoint in ("ckpt/last", "ckpt/best"):
-        names |= {f"{checkpoint}/{path.name}" for path in (folder / checkpoint).glob("*")}
+    for inner in ("ckpt/last", "ckpt/best", "prm_data"):
+        names |= {f"{inner}/{path.name}" for path in (folder / inner).glob("*")}
     for stage in (folder.parent / "stages").glob("*/latest"):
         names |= {f"../{stage.relative_to(folder.parent)}/{name}" for name in files_of(stage)}
     return names
