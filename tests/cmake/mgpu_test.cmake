@@ -16,12 +16,16 @@ target_link_libraries(mgpu_tensor_test_precompiled PRIVATE mgpu::torch)
 target_link_libraries(mgpu_torch_test_precompiled PRIVATE mgpu::torch)
 
 # mgpu_tier(<tier> <test>...): gives entries of ctest the tier "all" or "long", which is a label.
-# Without one they are quick: launch/test.sh runs them for every change, each in 10 s at most.
+# Without one they are quick: launch/test.sh runs them for every change, each in 10 s at most. Most
+# entries of tier long compute on two ranks, so ctest counts them as two processors.
 function(mgpu_tier tier)
   if(NOT tier MATCHES "^(all|long)$")
     message(FATAL_ERROR "mgpu_tier(${tier} ${ARGN}): the tiers are all and long")
   endif()
   set_property(TEST ${ARGN} APPEND PROPERTY LABELS ${tier})
+  if(tier STREQUAL "long")
+    set_property(TEST ${ARGN} PROPERTY PROCESSORS 2)
+  endif()
 endfunction()
 
 # The programs of the quick tests; launch/test.sh builds only these for them.

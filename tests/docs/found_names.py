@@ -102,11 +102,12 @@ def of_checkpoint(run):
             "manifest": set(manifest)}, members(manifest["files"].values())
 
 
-def of_exports(teacher, classify):
+def of_exports(teacher, classify, roll_in):
     with h5py.File(teacher / "teacher_logits.h5") as file:
         padded = set(file)
     with open(classify / "results.csv", newline="") as file:
         header = next(csv.reader(file))
     return {"padded_h5": padded,
             "metadata": set(json.loads((teacher / "metadata.json").read_text())),
-            "csv": header}
+            "csv": header,
+            "pairs": members(objects_of(roll_in / "pairs.jsonl"))}

@@ -61,6 +61,17 @@ RUNS = {
 }
 # Exports of copies of these runs.
 EXPORTS = [("teacher", "padded-h5"), ("classify", "csv"), ("generate", "jsonl")]
+# Runs that read results of others: of `prm`, and the exported rows of `generate`.
+LATER = {
+    "search": ("search", f"job=generate {MODEL} data.dataset=arithmetic "
+                         "data.arithmetic.rows=[8,2,6] generate.num_samples=2 "
+                         "generate.max_new_tokens=4 generate.search=weighted_vote "
+                         "generate.reward.path=outputs/prm/latest/ckpt/last"),
+    "roll_in": ("roll_in", f"job=generate {MODEL} data.path=copy_of_generate/results.jsonl "
+                           "data.columns.token_ids=prompt_ids data.columns.completion_ids=output_ids "
+                           "generate.roll_in=random generate.num_samples=8 "
+                           "generate.max_new_tokens=8 reward.functions=[regex] reward.regex=e"),
+}
 
 
 class PageRuns(unittest.TestCase):
@@ -87,7 +98,10 @@ class PageRuns(unittest.TestCase):
             list(pool.map(cls.begin, others))
             for run, _ in EXPORTS:
                 shutil.copytree(cls.run_folder(run), cls.copy_of(run), dirs_exist_ok=True)
-            list(pool.map(lambda of: cls.call("--export", of[1], str(cls.copy_of(of[0]))), EXPORTS))
+            list(pool.map(cls.export, EXPORTS))
+            list(pool.map(cls.begin, LATER.values()))
+        shutil.copytree(cls.run_folder("roll_in"), cls.copy_of("roll_in"), dirs_exist_ok=True)
+        cls.export(("roll_in", "pairs"))
 
     @classmethod
     def tearDownClass(cls):
@@ -105,6 +119,11 @@ class PageRuns(unittest.TestCase):
         cls.call(*words, f"run.name={name}", "run.output=outputs", *quiet)
 
     @classmethod
+    def export(cls, of):
+        run, form = of
+        cls.call("--export", form, str(cls.copy_of(run)))
+
+    @classmethod
     def call(cls, *arguments):
         ended = subprocess.run([PROGRAM, *arguments], cwd=cls.folder, capture_output=True,
                                text=True, timeout=120, check=False)
@@ -114,14 +133,14 @@ class PageRuns(unittest.TestCase):
 
     @classmethod
     def run_folder(cls, run):
-        return (cls.folder / "outputs" / RUNS[run][0] / "latest").resolve()
+        return (cls.folder / "outputs" / (RUNS | LATER)[run][0] / "latest").resolve()
 
     @classmethod
     def copy_of(cls, run):
         return cls.folder / f"copy_of_{run}"
 
     def all_runs(self):
-        return [self.run_folder(run) for run in RUNS]
+        return [self.run_folder(run) for run in RUNS | LATER]
 
     def results(self):
         return [run / "results.h5" for run in self.all_runs()]

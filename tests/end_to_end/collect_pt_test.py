@@ -3,6 +3,7 @@ import collections
 import hashlib
 import json
 import re
+import sys
 import unittest
 
 import h5py
@@ -18,10 +19,11 @@ import tiny_lm
 from collect_case import CollectCase, questions
 from latent_test import AGENTS, LatentCase
 
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import pages
+
 NAME = re.compile(r"(?P<stem>[a-z_]+_\d{8}_\d{6})(?P<part>_gpu_\d+|_merged|)"
                   r"(?P<kind>\.pt|_metadata\.json)")
-PATH = {"path_id", "agent_name", "agent_idx", "parent_path_id", "child_path_ids", "score",
-        "prm_score", "metadata", "latent_history", "hidden_states", "num_latent_steps"}
 NODE = {"path_id", "agent_name", "agent_idx", "parent_id", "children_ids", "score", "prm_score",
         "is_leaf", "depth"}
 
@@ -86,7 +88,10 @@ class OfAgents(LatentCase):
         self.assertEqual({name: value for name, value in merged.items() if name != "questions"},
                          {"batch_name": files.stem + "_merged", "num_questions": 11,
                           "timestamp": files.stem[-15:]})
+        self.assertEqual(set(merged), set(pages.names("pt_file")))
         facts = files.metadata["_merged"]
+        self.assertEqual({name for part in files.metadata.values() for name in part},
+                         set(pages.names("pt_metadata")))
         self.assertEqual(facts["accuracy"], sum(row["vote_right"] for row in rows) / 11)
         self.assertEqual(facts["num_paths_total"], sum(row["n_steps"] for row in rows))
         self.assertEqual((facts["task"], facts["method"], facts["model"], facts["num_gpus"]),
@@ -101,6 +106,7 @@ class OfAgents(LatentCase):
         self.assertEqual((question["question"], question["gold_answer"], question["final_answer"],
                           question["is_correct"]),
                          (row["prompt"], row["answer"], row["vote"] or None, row["vote_right"] == 1))
+        self.assertEqual(set(question), set(pages.names("pt_question")))
         tree = question["tree_structure"]
         count = row["n_steps"]
         self.assertEqual((tree["num_nodes"], tree["num_edges"], tree["max_depth"]),
@@ -108,7 +114,7 @@ class OfAgents(LatentCase):
         self.assertEqual(tree["root_ids"], [1, 2, 3, 4])
         for path, node in zip(question["paths"], tree["nodes"]):
             i = path["path_id"]
-            self.assertEqual((set(path), set(node)), (PATH, NODE))
+            self.assertEqual((set(path), set(node)), (set(pages.names("pt_path")), NODE))
             self.assertEqual(path["prm_score"], row["node_value"][i])
             self.assertEqual(path["score"], row["node_score"][i])
             self.assertEqual(path["agent_name"], AGENTS[row["node_agent"][i]]["name"])

@@ -223,21 +223,24 @@ class Dpo(RecipeCase):
 
 class WorkedSums(ShippedExperiment):
 
-    def check_right_answers(self, stage, row):
-        """Compares right answers and votes with the last two cells of a row of the page."""
+    def right_answers(self, stage):
+        """Returns the shares of right answers and of right votes, in percent."""
         results = self.results_of("worked_sums", stage)
-        for key, cell in zip(("score", "maj_4"), row[2:], strict=True):
-            self.assertAlmostEqual(100 * results[key], float(cell.split()[0]), delta=8)
+        return np.array([100 * results["score"], 100 * results["maj_4"]])
 
     def test_worked_sums_are_learned_as_on_the_page(self):
         self.run_experiment("worked_sums")
         start, alone, both = pages.table("worked sums", program.TOP / "docs/dpo.md")
-        self.check_right_answers("held_out", start)
-        for training, answers, row in (("dpo_alone", "after_alone", alone), ("dpo", "after", both)):
+        for training, row in (("dpo_alone", alone), ("dpo", both)):
             accuracy = self.results_of("worked_sums", training)["eval_accuracy"]
             self.assertGreaterEqual(accuracy, 0.9)
             self.assertAlmostEqual(accuracy, float(row[1]), delta=0.04)  # on any processor
-            self.check_right_answers(answers, row)
+        for stage, row in (("held_out", start), ("after", both)):
+            shown = [float(cell.split()[0]) for cell in row[2:]]
+            np.testing.assert_allclose(self.right_answers(stage), shown, atol=8)
+        # How many answers DPO alone loses depends on the rounding of a processor, as the page says.
+        lost = self.right_answers("held_out") - self.right_answers("after_alone")
+        self.assertGreater(lost.min(), 10)
 
 
 if __name__ == "__main__":

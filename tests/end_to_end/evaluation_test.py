@@ -209,6 +209,9 @@ class Evaluation(TinyRun):
         self.assertIn(f"wrote {stem}.json", ended.out)
         comparison = json.loads(pathlib.Path(f"{stem}.json").read_text())
         self.assertEqual(comparison["prompts"], 30)
+        self.assertEqual(set(comparison), set(pages.names("comparison")))
+        for metric in comparison["metrics"].values():
+            self.assertEqual(set(metric), set(pages.names("comparison_metric")))
         for name in ("pass_4", "reward_length"):
             difference = after[name] - before[name]
             found = comparison["metrics"][name]
@@ -243,8 +246,12 @@ class Evaluation(TinyRun):
             self.assertAlmostEqual(results[key]["value"], shown, delta=0.1)
         ended = self.compare(self.run_folder("early"), self.run_folder("evaluation"))
         table = pages.block_with("docs/evaluation.md", "differences are after - before")
-        for mine, shown in zip(ended.out.splitlines()[:11], table.splitlines()[:11], strict=True):
-            self.assertEqual(mine.split()[0], shown.split()[0])
+        mine, shown = (text.splitlines()[:11] for text in (ended.out, table))
+        self.assertEqual(mine[0].split(), shown[0].split())
+        for mine, shown in zip(map(str.split, mine[2:]), map(str.split, shown[2:]), strict=True):
+            self.assertEqual(mine[0], shown[0])
+            for number, other in zip(mine[1:4], shown[1:4], strict=True):
+                self.assertAlmostEqual(float(number), float(other), delta=0.1)
 
     def test_runs_that_cannot_be_compared(self):
         keys = self.judged()

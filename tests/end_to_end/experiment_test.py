@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import signal
+import sys
 
 import program
 
@@ -13,6 +14,9 @@ try:
     import h5py
 except ImportError:
     h5py = None
+
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import pages
 
 CONF = program.TOP / "conf" / "examples"
 KILLS = int(os.environ.get("MGPU_E2E_KILLS", "3"))
@@ -210,10 +214,20 @@ class Experiment(ExperimentCase):
                                               "value": "failed", "alone": "done"})
         self.assertIn("3 of 4 stages are done; 1 failed", ended.out)
         self.assertIn("no_column", self.states()["value"]["error"] + ended.out + ended.err)
+        self.check_error_event()
         self.write_stages(4)
         self.experiment(0, 2)
         self.assertEqual(self.state_names(), {"reference": "reused", "rollouts": "reused",
                                               "value": "done", "alone": "reused"})
+
+    def check_error_event(self):
+        """Compares the members of the failed stage's event with docs/formats.md."""
+        lines = (self.run_folder("graph") / "events.jsonl").read_text().splitlines()
+        events = [json.loads(line) for line in lines]
+        [error] = [event for event in events if event["event"] == "error"]
+        self.assertEqual(error["session"], "value")
+        of_all = set.intersection(*map(set, events)) | {"session"}
+        self.assertEqual(set(error) - of_all, pages.fields("error_event")["error"])
 
     def test_a_soft_stop_is_resumed(self):
         self.write_stages(20)

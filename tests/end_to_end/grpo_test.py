@@ -264,18 +264,24 @@ class Grpo(RecipeCase):
 
 class Lengths(ShippedExperiment):
 
-    def wrong_length(self, stage):
-        """Returns the mean length of the wrong answers of a stage."""
+    def lengths(self, stage):
+        """Returns the share of right answers in percent, and the mean lengths of right and of wrong
+        answers."""
         with h5py.File(self.stage("lengths", stage) / "results.h5") as file:
-            samples = file["samples"]
-            return samples["n_output_tokens"][:][samples["reward"][:] == 0].mean()
+            tokens, rewards = (file[f"samples/{name}"][:] for name in ("n_output_tokens", "reward"))
+        return 100 * (rewards == 1).mean(), tokens[rewards == 1].mean(), tokens[rewards == 0].mean()
 
     def test_wrong_answers_stay_longer_with_grpo_than_with_dr_grpo(self):
         self.run_experiment("lengths")
-        start, grpo, dr_grpo = (self.wrong_length(stage) for stage in
-                                ("samples", "samples_grpo", "samples_dr_grpo"))
+        rows = pages.table("grpo: lengths", program.TOP / "docs/grpo.md")
+        found = [self.lengths(stage) for stage in ("samples", "samples_grpo", "samples_dr_grpo")]
+        start, grpo, dr_grpo = (wrong for _, _, wrong in found)
         self.assertGreater(grpo, 1.2 * dr_grpo)
         self.assertLess(dr_grpo, 0.9 * start)
+        for numbers, (_, *shown, relative) in zip(found, rows, strict=True):
+            for number, cell, delta in zip(numbers, shown, (8, 0.3, 1.5), strict=True):
+                self.assertAlmostEqual(number, page_numbers.numbers(cell)[0], delta=delta)
+            self.assertAlmostEqual(numbers[2] / start, page_numbers.numbers(relative)[0], delta=0.15)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from prm_case import PrmCase, stepwise_rows
 
 sys.path.insert(0, str(program.TOP / "tests/docs"))
 import page_numbers
+import pages
 
 try:
     import h5py
@@ -307,6 +308,23 @@ class Example(PrmCase):
         self.assertGreater(over_random["low"], 0.0)
         self.assertGreater(self.result("chain_prm", "eval_auc_within")["value"], 0.55)
 
+    def check_numbers_of_solutions(self):
+        for count, random, *shown in pages.table("prm: numbers of solutions",
+                                                 program.TOP / "docs/prm.md"):
+            names = [f"{name}_{count}" for name in ("maj", "best", "weighted", "pass")]
+            for name, number in zip(("pass_1", *names), (random, *shown), strict=True):
+                self.assertAlmostEqual(self.result("chain_search", name)["value"], float(number),
+                                       delta=1.5 * self.TOLERANCE, msg=name)
+
+    def check_beams(self):
+        one, best = page_numbers.counts_of(r"One beam is right in (0\.\d+) of the questions, and the "
+                                           r"beam with the best score of eight in (0\.\d+)",
+                                           "docs/prm.md")
+        self.run_example(("search", "run.name=beams", "generate.search=beam"))
+        for name, number in (("pass_1", one), ("best_8", best)):
+            self.assertAlmostEqual(self.result("beams", name)["value"], number,
+                                   delta=1.5 * self.TOLERANCE, msg=name)
+
     def test_the_page_chooses_better_than_at_random(self):
         self.run_example(("train",), ("collect",), ("prm",), ("search",))
         over_random = self.result("chain_search", "over_random_8")
@@ -320,6 +338,8 @@ class Example(PrmCase):
             shown, = page_numbers.counts_of(rf"`{value}`[^|]*\| (0\.\d+)", "docs/prm.md")
             self.assertAlmostEqual(self.result("chain_search", value)["value"], shown,
                                    delta=self.TOLERANCE)
+        self.check_numbers_of_solutions()
+        self.check_beams()
         self.run_example(("prm", "run.name=shuffled", "prm.shuffle_labels=true"))
         self.assertAlmostEqual(self.result("shuffled", "eval_auc_within")["value"], 0.5, delta=0.05)
 
