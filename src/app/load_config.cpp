@@ -9,7 +9,7 @@ Config load_config(const Options& options, const KeyTable& table, const FileProv
   sources.overrides = options.overrides;
   sources.rules = rules;
   Config config = read_config(table, sources);
-  if (rules) files.agree([&] { rules(config); });
+  if (rules) files.run_together([&] { rules(config); });
   return config;
 }
 

@@ -12,7 +12,7 @@
 
 namespace mgpu::app {
 
-report::Table settings_table(const Config& config, const Facts& found) {
+report::Table settings_table(const Config& config, const NamedTexts& found) {
   report::Table table{"What was set", {"key", "value", "set by"}, {}, {}, true, true};
   std::vector<std::string> names = config.not_default();
   for (const char* name : {"run.seed", "data.path", "model.path"}) {

@@ -15,12 +15,12 @@
 namespace mgpu::app {
 
 /// Pairs of a name and a text, such as JobOutcome::inputs (names and checksums of inputs).
-using Facts = std::vector<std::pair<std::string, std::string>>;
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns a table of the keys whose values are not the defaults, with the place that sets each
 /// key. If the job reads run.seed, data.path or model.path, the table contains these keys too,
 /// unless they are null. The last rows are the pairs in `found`.
-report::Table settings_table(const Config& config, const Facts& found);
+report::Table settings_table(const Config& config, const NamedTexts& found);
 
 /// Returns the cores that this process may use, such as "0-1".
 std::string allowed_cores();

@@ -11,7 +11,7 @@
 namespace mgpu::app {
 namespace {
 
-using Facts = std::map<std::string, std::string>;
+using ValuesByName = std::map<std::string, std::string>;
 
 constexpr store::PlaceNames kRuns{"in the first", "in the other"};
 
@@ -21,8 +21,8 @@ std::string command_of(const PartRun& run) {
 }
 
 /// Returns the keys on which the results of a run depend, with their values.
-Facts identifying(const PartRun& run) {
-  Facts keys = store::identity_keys(run.config);
+ValuesByName identifying(const PartRun& run) {
+  ValuesByName keys = store::identity_keys(run.config);
   keys.insert(run.device_keys.begin(), run.device_keys.end());
   return keys;
 }
@@ -66,8 +66,8 @@ void check_identities(const std::vector<PartRun>& runs) {
 
 /// Returns the checksums of a run's inputs by name. If the name of an input is a key, such as
 /// data.path, the value of this key is appended to the name.
-Facts named_inputs(const PartRun& run) {
-  Facts named;
+ValuesByName named_inputs(const PartRun& run) {
+  ValuesByName named;
   for (const auto& [key, value] : run.inputs) {
     const bool is_key = std::ranges::any_of(run.config.keys(),
                                             [&](const KeySpec* spec) { return spec->name == key; });

@@ -273,7 +273,7 @@ private:
       if (page.headline.empty()) page.headline = report::plain_headline(summary);
       page.phases = phases;
       page.provenance = provenance(summary);
-      Facts facts = outcome.inputs;
+      NamedTexts facts = outcome.inputs;
       facts.emplace_back("machine", machine_text(topology_, choice_));
       page.tables.insert(page.tables.begin(), settings_table(config_, facts));
       report::write_html_page(summary.report_file, page, summary);

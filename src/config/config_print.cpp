@@ -17,7 +17,7 @@ struct YamlLine {
   std::string name;                  // "train.max_steps"
   std::string value;                 // the value as YAML
   std::vector<std::string> above{};  // comment lines in front of the key
-  std::string behind{};              // comment after the value, on the same line
+  std::string comment{};             // comment after the value, on the same line
 };
 
 std::pair<std::string, std::string> split_name(const std::string& name) {
@@ -37,7 +37,7 @@ std::string nest(const std::vector<YamlLine>& lines, const std::string& indent) 
       for (const std::string& comment : line.above)
         text += indent + "# " + comment + "\n";
       text += indent + line.name + ": " + line.value;
-      text += (line.behind.empty() ? "" : "  # " + line.behind) + "\n";
+      text += (line.comment.empty() ? "" : "  # " + line.comment) + "\n";
       continue;
     }
     auto found = std::find_if(sections.begin(), sections.end(),

@@ -126,8 +126,8 @@ std::string read_start(const fs::path& path) {
 }  // namespace
 
 FileProvider::FileProvider(std::function<std::string(const Step&)> share,
-                           std::function<void(const std::function<void()>&)> agree)
-    : share_(std::move(share)), agree_(std::move(agree)) {}
+                           std::function<void(const std::function<void()>&)> run_together)
+    : share_(std::move(share)), run_together_(std::move(run_together)) {}
 
 FileProvider FileProvider::alone() {
   return {[](const Step& step) { return step(); },

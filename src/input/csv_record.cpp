@@ -12,11 +12,11 @@ std::string_view without_line_end(std::string_view record) {
   return record;
 }
 
-/// Throws RowError if `byte` breaks the rules of quoting. `before` and `behind` are the states of
+/// Throws RowError if `byte` breaks the rules of quoting. `before` and `after` are the states of
 /// the CSV reader before and after `byte`.
-void check_quoting(CsvPlace before, char byte, CsvPlace behind, const CsvRules& rules) {
-  if (!rules.has_quotes || behind != CsvPlace::plain) return;
-  if (before == CsvPlace::behind_quote) throw RowError("characters follow a closing quote");
+void check_quoting(CsvPlace before, char byte, CsvPlace after, const CsvRules& rules) {
+  if (!rules.has_quotes || after != CsvPlace::plain) return;
+  if (before == CsvPlace::after_quote) throw RowError("characters follow a closing quote");
   if (byte == '"') throw RowError("a quote stands inside of a cell that has no quotes around it");
 }
 
@@ -34,7 +34,7 @@ std::vector<CsvCell> csv_cells(std::string_view record, const CsvRules& rules) {
       cells.emplace_back();
     } else if (place == CsvPlace::quoted && before == CsvPlace::cell_begin) {
       cells.back().is_quoted = true;
-    } else if (place != CsvPlace::behind_quote) {
+    } else if (place != CsvPlace::after_quote) {
       cells.back().text += byte;
     }
   }

@@ -12,16 +12,16 @@ struct CsvRules {
 };
 
 /// The state of the CSV reader between two bytes. The function csv_place() returns the next state.
-enum class CsvPlace { cell_begin, plain, quoted, behind_quote, record_end };
+enum class CsvPlace { cell_begin, plain, quoted, after_quote, record_end };
 
 /// Returns the state of the CSV reader after `byte`. The function accepts any bytes, because
 /// csv_cells() reports violations of RFC 4180. After a violation, a cell ends at the next separator
 /// or line end.
 inline CsvPlace csv_place(CsvPlace place, char byte, const CsvRules& rules) {
-  if (place == CsvPlace::quoted) return byte == '"' ? CsvPlace::behind_quote : CsvPlace::quoted;
+  if (place == CsvPlace::quoted) return byte == '"' ? CsvPlace::after_quote : CsvPlace::quoted;
   if (byte == '\n') return CsvPlace::record_end;
   if (byte == rules.separator) return CsvPlace::cell_begin;
-  const bool may_quote = place == CsvPlace::cell_begin || place == CsvPlace::behind_quote;
+  const bool may_quote = place == CsvPlace::cell_begin || place == CsvPlace::after_quote;
   return byte == '"' && rules.has_quotes && may_quote ? CsvPlace::quoted : CsvPlace::plain;
 }
 

@@ -75,7 +75,7 @@ public:
 
   void run(std::span<const ChunkBlock> blocks, const NextBlock& next) {
     for (;;) {
-      const std::int64_t block = agree(std::ssize(blocks), next);
+      const std::int64_t block = common_block(std::ssize(blocks), next);
       if (block == kNoBlock) break;
       failure_ = cluster::failure_of([&] { work_on(blocks[static_cast<std::size_t>(block)]); });
     }
@@ -87,13 +87,13 @@ public:
 private:
   /// Returns the index of the leader's next block, on all ranks of the group. Returns kNoBlock if
   /// no block is left, or if any rank of the world must leave its loop.
-  std::int64_t agree(std::int64_t count, const NextBlock& next) {
+  std::int64_t common_block(std::int64_t count, const NextBlock& next) {
     if (failure_ || hooks_.stop_asked()) abort_flag_.raise();
     const bool ends = abort_flag_.is_raised();
     const std::int64_t mine = group_.rank() == 0 && !ends ? next() : kNoBlock;
-    std::array<std::int64_t, 2> words{ends ? 1 : 0, mine};
-    group_.all_reduce(std::span<std::int64_t>(words), cluster::ReduceOp::max);
-    return words[0] == 0 && words[1] < count ? words[1] : kNoBlock;
+    std::array<std::int64_t, 2> largest{ends ? 1 : 0, mine};
+    group_.all_reduce(std::span<std::int64_t>(largest), cluster::ReduceOp::max);
+    return largest[0] == 0 && largest[1] < count ? largest[1] : kNoBlock;
   }
 
   void work_on(ChunkBlock block) {

@@ -24,7 +24,7 @@ bool word_before(std::string_view text, std::size_t offset) {
   return offset > 0 && is_word(character_at(text, previous_character(text, offset)));
 }
 
-bool word_behind(std::string_view text, std::size_t offset) {
+bool word_after(std::string_view text, std::size_t offset) {
   return offset < text.size() && is_word(character_at(text, offset));
 }
 
@@ -109,8 +109,7 @@ std::optional<AddedTokens::Part> AddedTokens::place(std::string_view text,
                                                     std::size_t covered) const {
   const AddedToken& token = by_id_.at(found.id).token;
   Part part{found.begin, found.end, found.id};
-  if (token.single_word && (word_before(text, part.begin) || word_behind(text, part.end)))
-    return {};
+  if (token.single_word && (word_before(text, part.begin) || word_after(text, part.end))) return {};
   while (token.lstrip && part.begin > covered) {
     const std::size_t before = previous_character(text, part.begin);
     if (!is_whitespace(character_at(text, before))) break;

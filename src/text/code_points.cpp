@@ -66,10 +66,10 @@ void append_character(std::string& text, char32_t character) {
 }
 
 bool contains(std::span<const CodeRange> ranges, char32_t character) {
-  const auto behind =
+  const auto next_range =
       std::upper_bound(ranges.begin(), ranges.end(), character,
                        [](char32_t c, const CodeRange& range) { return c < range.first; });
-  return behind != ranges.begin() && character <= std::prev(behind)->last;
+  return next_range != ranges.begin() && character <= std::prev(next_range)->last;
 }
 
 bool is_whitespace(char32_t character) {
@@ -95,11 +95,11 @@ void append_lower(std::string& text, char32_t character) {
     append_character(text, special.to_second);
     return;
   }
-  const auto behind =
+  const auto next_range =
       std::upper_bound(kLowerRuns.begin(), kLowerRuns.end(), character,
                        [](char32_t c, const LowerRun& run) { return c < run.first; });
-  if (behind != kLowerRuns.begin()) {
-    const LowerRun& run = *std::prev(behind);
+  if (next_range != kLowerRuns.begin()) {
+    const LowerRun& run = *std::prev(next_range);
     const auto distance = static_cast<std::int32_t>(character - run.first);
     if (character <= run.last && distance % run.step == 0)
       character = static_cast<char32_t>(static_cast<std::int32_t>(character) + run.shift);

@@ -21,7 +21,7 @@ TokenFrame read_template(const JsonNode& node) {
       continue;
     }
     const std::string_view name = item.at("SpecialToken").at("id").text();
-    std::vector<TokenId>& side = past_text ? frame.behind : frame.before;
+    std::vector<TokenId>& side = past_text ? frame.after : frame.before;
     const std::vector<TokenId> ids = special_ids(node, name);
     side.insert(side.end(), ids.begin(), ids.end());
   }
@@ -32,7 +32,7 @@ TokenFrame read_template(const JsonNode& node) {
 /// Puts the tokens of `outer` around those of `inner`.
 void wrap(TokenFrame& inner, const TokenFrame& outer) {
   inner.before.insert(inner.before.begin(), outer.before.begin(), outer.before.end());
-  inner.behind.insert(inner.behind.end(), outer.behind.begin(), outer.behind.end());
+  inner.after.insert(inner.after.end(), outer.after.begin(), outer.after.end());
 }
 
 }  // namespace

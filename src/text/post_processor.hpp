@@ -10,7 +10,7 @@ namespace mgpu::text {
 /// The special tokens that Tokenizer::encode() adds before and after the tokens of a text, if its
 /// argument `add_special_tokens` is true.
 struct TokenFrame {
-  std::vector<TokenId> before, behind;
+  std::vector<TokenId> before, after;
 };
 
 /// Reads the tokens that a post-processor of tokenizer.json puts around one text. A post-processor

@@ -58,7 +58,7 @@ TokenFrame own_frame(TokenizerClass kind, const JsonNode& settings, bool has_pie
   const bool adds_eos = has_pieces && settings.flag("add_eos_token", false);
   TokenFrame frame;
   if (adds_bos) frame.before = ids_of("bos_token");
-  if (adds_eos) frame.behind = ids_of("eos_token");
+  if (adds_eos) frame.after = ids_of("eos_token");
   return frame;
 }
 

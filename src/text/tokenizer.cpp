@@ -121,7 +121,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_t
   parts_->encode(text, *scratch, ids);
   parts_->scratch.give_back(std::move(scratch));
   if (add_special_tokens)
-    ids.insert(ids.end(), parts_->frame.behind.begin(), parts_->frame.behind.end());
+    ids.insert(ids.end(), parts_->frame.after.begin(), parts_->frame.after.end());
   return ids;
 }
 

@@ -53,9 +53,9 @@ TEST(CellValuesTest, NamesOfStagesHaveTheUsedValuesInAFixedOrder) {
 }
 
 TEST(CellValuesTest, ValuesAgreeIfNoneContradicts) {
-  EXPECT_TRUE(agree({{"round", "0"}, {"eta", "1"}}, {{"round", "0"}, {"model", "m"}}));
-  EXPECT_FALSE(agree({{"round", "0"}}, {{"round", "1"}}));
-  EXPECT_TRUE(agree({}, {{"round", "1"}}));
+  EXPECT_TRUE(have_no_conflict({{"round", "0"}, {"eta", "1"}}, {{"round", "0"}, {"model", "m"}}));
+  EXPECT_FALSE(have_no_conflict({{"round", "0"}}, {{"round", "1"}}));
+  EXPECT_TRUE(have_no_conflict({}, {{"round", "1"}}));
 }
 
 TEST(CellValuesTest, CellsAreTheProductOfTheListsAndRoundsComeInOrder) {

@@ -17,10 +17,10 @@ public:
   /// cluster::shared_files().
   static FileProvider alone();
 
-  /// `share` runs a step on the rank that reads, and returns its result on every rank. `agree` runs
-  /// a step on every rank, and throws on all ranks if the step throws on any.
+  /// `share` runs a step on the rank that reads, and returns its result on every rank.
+  /// `run_together` runs a step on every rank, and throws on all ranks if the step throws on any.
   FileProvider(std::function<std::string(const Step&)> share,
-               std::function<void(const std::function<void()>&)> agree);
+               std::function<void(const std::function<void()>&)> run_together);
 
   /// Returns the sources of a configuration whose files and variables this provider reads. `file`
   /// is the path of the configuration file. The caller sets overlays, overrides and rules.
@@ -55,11 +55,11 @@ public:
   /// Runs `step` on every rank, and throws on all ranks if the step throws on any.
   /// Ranks:  collective over the group.
   /// Errors: those of `step`; with shared_files() a CollectiveFailure on all ranks.
-  void agree(const std::function<void()>& step) const { agree_(step); }
+  void run_together(const std::function<void()>& step) const { run_together_(step); }
 
 private:
   std::function<std::string(const Step&)> share_;
-  std::function<void(const std::function<void()>&)> agree_;
+  std::function<void(const std::function<void()>&)> run_together_;
 };
 
 }  // namespace mgpu

@@ -34,9 +34,9 @@ struct RowFacts {
 
 /// Adds the columns `status` and `reason`, and a column row_<name> for each name in `kept`.
 /// `facts(row)` returns a reference to the RowFacts of a row of the table.
-template <class Row, class Facts>
+template <class Row, class FactsOf>
 void add_row_columns(store::Columns<Row>& columns, const std::vector<std::string>& kept,
-                     Facts facts) {
+                     FactsOf facts) {
   columns.add_code({"status", "what became of the row"}, names_of_row_status(),
                    [facts](const Row& row) { return facts(row).status; });
   columns.add({"reason", "why the status is not `ok`"},

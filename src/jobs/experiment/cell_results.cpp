@@ -27,14 +27,14 @@ CellResult result_of(const Cell& cell, const Stage& stage, const StageEnd& end) 
 }
 
 /// Returns a cell of algorithm `baseline` that has a reward. Apart from the algorithm, it has the
-/// same values as `cell`, where both have a value (agree()). Returns nullptr if there is no such
-/// cell.
+/// same values as `cell`, where both have a value (have_no_conflict()). Returns nullptr if there is
+/// no such cell.
 const CellResult* reference_of(const std::string& baseline, const std::vector<CellResult>& cells,
                                const CellResult& cell) {
   CellValues wanted = cell.values;
   wanted["algorithm"] = baseline;
   for (const CellResult& other : cells)
-    if (other.reward && agree(wanted, other.values)) return &other;
+    if (other.reward && have_no_conflict(wanted, other.values)) return &other;
   return nullptr;
 }
 

@@ -29,8 +29,8 @@ struct CellResult {
   std::optional<report::Result> kl{};      // KL(policy || reference policy) per token, in nats
   double tokens = 0.0;                     // mean number of tokens of a completion
   /// Reward of a cell of the baseline (algorithm experiment.baseline). Apart from the algorithm,
-  /// that cell has the same values as this cell, where both have a value (agree()). Set only if
-  /// this reward is above 0 and below 1.
+  /// that cell has the same values as this cell, where both have a value (have_no_conflict()). Set
+  /// only if this reward is above 0 and below 1.
   std::optional<double> reference{};
   /// Result of best_reward() for `reference` and the KL of a whole completion (`kl` times
   /// `tokens`). Set only if `reference` and `kl` are set.

@@ -80,7 +80,7 @@ bool is_axis(const std::string& name) {
   return std::ranges::find(kAxes, name) != kAxes.end();
 }
 
-bool agree(const CellValues& a, const CellValues& b) {
+bool have_no_conflict(const CellValues& a, const CellValues& b) {
   return std::ranges::all_of(a, [&](const auto& value) {
     const auto other = b.find(value.first);
     return other == b.end() || other->second == value.second;

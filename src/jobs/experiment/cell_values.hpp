@@ -20,7 +20,7 @@ inline constexpr std::array kAxes = {"algorithm", "dataset", "model", "round", "
 bool is_axis(const std::string& name);
 
 /// Returns whether `a` and `b` have equal values for each name that occurs in both.
-bool agree(const CellValues& a, const CellValues& b);
+bool have_no_conflict(const CellValues& a, const CellValues& b);
 
 /// Returns the value of name `round` as a number; 0 if `values` has no round.
 int round_of(const CellValues& values);

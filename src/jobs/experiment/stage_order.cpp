@@ -83,7 +83,7 @@ void add_given(const ExperimentConfig& keys, std::vector<Stage>& stages, std::si
   if (given == keys.after.end()) return;
   for (std::size_t other = 0; other < stages.size(); ++other)
     if (std::ranges::find(given->second, stages[other].file_name) != given->second.end() &&
-        agree(stage.values, stages[other].values))
+        have_no_conflict(stage.values, stages[other].values))
       stage.after.push_back(other);
 }
 
@@ -104,7 +104,7 @@ std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& 
   wanted["round"] = std::to_string(round_of(cell.values) - 1);
   std::vector<std::size_t> evaluations;
   for (const Cell& other : cells)
-    if (other.values.contains("round") && agree(wanted, other.values))
+    if (other.values.contains("round") && have_no_conflict(wanted, other.values))
       evaluations.push_back(other.evaluation);
   return evaluations;
 }

@@ -82,7 +82,7 @@ StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
     if (values.contains("algorithm")) add_cell(reader, values, graph);
   }
   graph.stages = reader.take_stages();
-  files.agree([&] {
+  files.run_together([&] {
     require_names(keys, config, graph.stages);
     find_order(keys, graph);
     set_preferences(keys.preferences, graph);

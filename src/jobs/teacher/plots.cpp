@@ -51,7 +51,7 @@ public:
   }
 
   /// Returns the text of token `id` when it follows the token `before`.
-  std::string behind(std::int32_t before, std::int32_t id) const {
+  std::string text_after(std::int32_t before, std::int32_t id) const {
     if (!folder_) return report::text_of("#%d", id);
     const text::Tokenizer& tokenizer = folder_->tokenizer;
     const std::string shown = tokenizer.shown_token(id);
@@ -122,7 +122,7 @@ void add_view(const TokenList& list, std::int32_t before, std::int32_t id, const
   token.rest = 1.0;
   for (const auto& [probability, guess] : list.best) {
     if (token.best.size() == kShownGuesses) break;
-    token.best.push_back({texts.behind(before, guess), probability});
+    token.best.push_back({texts.text_after(before, guess), probability});
     token.rest -= probability;
   }
   token.rest = token.best.size() < list.best.size() ? std::max(token.rest, 0.0) : list.rest;

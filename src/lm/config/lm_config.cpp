@@ -4,7 +4,7 @@
 
 #include "family.hpp"
 #include "generation_defaults.hpp"
-#include "lm/decode/draw_words.hpp"
+#include "lm/decode/draw_bits.hpp"
 #include "lm/decode/online_logits.hpp"
 #include "lm/weights/stored_head.hpp"
 

@@ -10,8 +10,8 @@
 #include <mgpu/tensor/device_stream.hpp>
 #include <mgpu/tensor/read_back.hpp>
 
+#include "draw_bits.hpp"
 #include "draw_from_best.hpp"
-#include "draw_words.hpp"
 #include "offset_divergence.hpp"
 #include "online_draw.hpp"
 #include "top_k_top_p.hpp"
@@ -42,8 +42,8 @@ std::vector<DrawnToken> draw_truncated(const SampledRows& rows, const SamplingCo
   std::vector<DrawnToken> tokens;
   bool is_scored = true;
   for (std::size_t n = 0; n < truncated.size(); ++n) {
-    const Philox4 words = draw_words(stream_of(config, rows.sites[n]), rows.sites[n].position, 0);
-    const std::size_t index = pick(truncated[n].candidates, uniform53(words[0], words[1]));
+    const Philox4 bits = draw_bits(stream_of(config, rows.sites[n]), rows.sites[n].position, 0);
+    const std::size_t index = pick(truncated[n].candidates, uniform53(bits[0], bits[1]));
     const bool is_known = !truncated[n].log_probs.empty();
     tokens.push_back({truncated[n].candidates[index].id,
                       is_known ? truncated[n].log_probs[index] : 0.0F, truncated[n].divergence});
@@ -53,7 +53,7 @@ std::vector<DrawnToken> draw_truncated(const SampledRows& rows, const SamplingCo
   return tokens;
 }
 
-/// Returns the number of this rank's first vocabulary block, which draw_words() takes as `block`.
+/// Returns the number of this rank's first vocabulary block, which draw_bits() takes as `block`.
 /// The blocks of two ranks never have the same number.
 std::uint32_t first_block(const LanguageModel& model) {
   if (!model.shard().is_tensor_parallel) return 0;
@@ -74,8 +74,8 @@ std::int64_t blocks_of(const LanguageModel& model, const SamplingConfig& config)
 at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) {
   std::vector<double> uniforms;
   for (const DrawSite& site : rows.sites) {
-    const Philox4 words = draw_words(stream_of(config, site), site.position, kDrawBlocks);
-    uniforms.push_back(uniform53(words[0], words[1]));
+    const Philox4 bits = draw_bits(stream_of(config, site), site.position, kDrawBlocks);
+    uniforms.push_back(uniform53(bits[0], bits[1]));
   }
   return at::tensor(uniforms, at::kDouble);
 }
@@ -218,11 +218,11 @@ at::Tensor Sampler::uniforms(const LanguageModel& model, std::span<const DrawSit
   for (std::int64_t step = 0; step < steps; ++step) {
     for (std::int64_t b = 0; b < blocks; ++b) {
       for (const DrawSite& site : sites) {
-        const Philox4 words =
-            draw_words(stream_of(config_, site), site.position + static_cast<std::uint32_t>(step),
-                       first_block(model) + static_cast<std::uint32_t>(b));
-        *next++ = uniform53(words[0], words[1]);
-        *next++ = uniform53(words[2], words[3]);
+        const Philox4 bits =
+            draw_bits(stream_of(config_, site), site.position + static_cast<std::uint32_t>(step),
+                      first_block(model) + static_cast<std::uint32_t>(b));
+        *next++ = uniform53(bits[0], bits[1]);
+        *next++ = uniform53(bits[2], bits[3]);
       }
     }
   }

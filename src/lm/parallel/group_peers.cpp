@@ -31,7 +31,7 @@ GroupPeers::GroupPeers(const cluster::Group& group, Split split, const ChannelOp
     channels_.push_back(
         cluster::make_communicator(group, channels.backend, channels.device, channels.options));
   if (split == Split::tensor)
-    agreements_ = cluster::make_communicator(group, cluster::Backend::mpi, {}, channels.options);
+    failures_ = cluster::make_communicator(group, cluster::Backend::mpi, {}, channels.options);
   const auto own = static_cast<std::size_t>(rank_ % 2);
   if (split == Split::pipeline && rank_ + 1 < size_)
     sender_.emplace(*channels_[own], rank_ + 1, channels.device, kPassesInSender);
@@ -56,10 +56,10 @@ void GroupPeers::all_reduce(const at::Tensor& values) {
   if (next_sum_ < sums_.size()) ++next_sum_;
 }
 
-void GroupPeers::agree(const std::exception_ptr& failure) {
+void GroupPeers::throw_together(const std::exception_ptr& failure) {
   has_failed_ = failure ? 1 : 0;
   clock_.waiting([&] {
-    agreements_->all_reduce({&has_failed_, 1, DType::i32, {}}, cluster::ReduceOp::max);
+    failures_->all_reduce({&has_failed_, 1, DType::i32, {}}, cluster::ReduceOp::max);
   });
   if (has_failed_ == 0) return;
   cluster::run_together(group_, [&] {

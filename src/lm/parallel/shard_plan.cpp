@@ -7,7 +7,7 @@
 #include <mgpu/lm/parallel/shard_plan.hpp>
 
 #include "layer_sharing.hpp"
-#include "lm/decode/draw_words.hpp"
+#include "lm/decode/draw_bits.hpp"
 #include "lm/decode/online_logits.hpp"
 #include "lm/weights/shapes_only.hpp"
 

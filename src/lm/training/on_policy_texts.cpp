@@ -28,8 +28,8 @@ std::uint64_t OnPolicyTexts::sample_of(std::uint64_t ordinal, std::size_t exampl
 
 bool OnPolicyTexts::is_drawn(std::uint64_t sample) const {
   const RandomStream stream(config_.generation.sampling.seed, kOnPolicyChoice, 0, sample);
-  const Philox4 words = stream.block(0);
-  return uniform53(words[0], words[1]) < config_.share;
+  const Philox4 bits = stream.block(0);
+  return uniform53(bits[0], bits[1]) < config_.share;
 }
 
 void OnPolicyTexts::draw(const TrainableModel& model, std::uint64_t first, std::int64_t count) {

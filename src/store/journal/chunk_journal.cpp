@@ -47,9 +47,9 @@ public:
   std::pair<std::vector<ChunkEntry>::const_iterator, std::vector<ChunkEntry>::const_iterator>
   of_phase(std::uint32_t phase) const {
     const auto before = [](const ChunkEntry& entry, std::uint32_t p) { return entry.phase < p; };
-    const auto behind = [](std::uint32_t p, const ChunkEntry& entry) { return p < entry.phase; };
+    const auto after = [](std::uint32_t p, const ChunkEntry& entry) { return p < entry.phase; };
     return {std::lower_bound(index.entries.begin(), index.entries.end(), phase, before),
-            std::upper_bound(index.entries.begin(), index.entries.end(), phase, behind)};
+            std::upper_bound(index.entries.begin(), index.entries.end(), phase, after)};
   }
 
   const cluster::Group& group;

@@ -68,13 +68,13 @@ public:
   /// Tells all ranks whether every rank can continue; for tensor parallelism only. A rank that
   /// cannot continue passes its exception as `failure`, all others pass nullptr.
   /// Errors: cluster::CollectiveFailure on all ranks if the `failure` of any rank is not nullptr.
-  virtual void agree(const std::exception_ptr& failure) = 0;
+  virtual void throw_together(const std::exception_ptr& failure) = 0;
 
   /// Runs all_reduce() if no rank has failed; for tensor parallelism only. A rank that has failed
-  /// has to call agree() with its failure instead of this function.
-  /// Errors: those of agree() and all_reduce().
+  /// has to call throw_together() with its failure instead of this function.
+  /// Errors: those of throw_together() and all_reduce().
   void all_reduce_if_all_can(const at::Tensor& values) {
-    agree(nullptr);
+    throw_together(nullptr);
     all_reduce(values);
   }
 

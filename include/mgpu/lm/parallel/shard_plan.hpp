@@ -62,7 +62,7 @@ std::vector<Shard> pipeline_shards(const LmConfig& config, std::span<const int> 
 ///         - There are more ranks than key-value heads, and the number of ranks is not a multiple
 ///           of the number of key-value heads.
 ///         - The ranks together could have more vocabulary blocks than kDrawBlocks, the maximum for
-///           which there are random numbers (draw_words.hpp).
+///           which there are random numbers (draw_bits.hpp).
 std::vector<Shard> tensor_shards(const LmConfig& config, int ranks);
 
 /// Returns the weights of a shard, as views of the complete model's tensors.
