@@ -9,10 +9,9 @@ import re
 TOP = pathlib.Path(__file__).resolve().parents[2]
 MODULES = ("base", "config", "store", "report", "run", "rows", "app")
 SECTIONS = ("reward",)  # recipes whose name is also a section of keys of a module
-# Words that only jobs and recipes have, and parts of the names of their types.
-NOUNS = {"teacher", "sft", "distill", "dpo", "kto", "grpo"}
-TYPES = {"Generate", "Teacher", "Classify", "Collect", "Experiment", "Sft", "Distill", "Dpo", "Kto",
-         "Grpo"}
+# Names that are also ordinary words of functions, and of types.
+ORDINARY = {"train", "generate", "classify", "collect", "experiment", "ad", "reward", "value"}
+ORDINARY_TYPES = {"Train", "Ad", "Reward", "Value"}
 
 TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/'
@@ -54,7 +53,9 @@ def in_identifier(name, names):
     in_scope = any(scope in ("jobs", "recipes") and after in names
                    for scope, after in zip(scopes, scopes[1:]))
     is_entry = re.fullmatch(rf"(?:{'|'.join(names)})_(?:job|recipe)", scopes[-1])
-    if in_scope or is_entry or NOUNS & set(words) or TYPES & set(words):
+    nouns = set(names) - ORDINARY
+    types = {each.capitalize() for each in names} - ORDINARY_TYPES
+    if in_scope or is_entry or (nouns | types) & set(words):
         yield name
 
 
