@@ -185,6 +185,30 @@ TEST_P(GuidedFamilyTest, TokensDoNotDependOnTheBatchAndTheCacheGrows) {
 INSTANTIATE_TEST_SUITE_P(Families, GuidedFamilyTest, testing::Values("gpt2", "mistral", "qwen2"),
                          [](const auto& entry) { return std::string(entry.param); });
 
+/// Returns a prompt of `tokens` tokens, the first of which is `first`.
+Ids long_prompt(std::int64_t first, std::int64_t tokens) {
+  Ids ids{first};
+  for (std::int64_t i = 1; i < tokens; ++i)
+    ids.push_back(5 + (first + i) % 30);
+  return ids;
+}
+
+// The rotation of the value model depends on the length of prompts with more than 32 tokens.
+TEST(ValueGuideTest, WithADynamicRotationPromptsShareNoPrefix) {
+  const LanguageModel model = open_golden("llama");
+  const MadeValues values("llama_dynamic", kBernoulli, 1.0);
+  ValueGuide guide(values.model, {.kind = GuideKind::pita, .eta = 0.1, .candidates = 8});
+  GenerationConfig config = config_of(/*is_greedy=*/false);
+  config.processors.candidate = &guide;
+
+  const auto same_beginning = generate(model, config, {long_prompt(5, 48), long_prompt(5, 40)});
+  const auto others = generate(model, config, {long_prompt(6, 48), long_prompt(5, 40)});
+
+  ASSERT_EQ(others.size(), 4U);
+  EXPECT_EQ(same_beginning[2], others[2]);
+  EXPECT_EQ(same_beginning[3], others[3]);
+}
+
 TEST(ValueGuideTest, ValuesOfEvenOddsGiveTheTokensOfTheReference) {
   const LanguageModel model = open_golden("llama");
   const MadeValues values("qwen2", kBernoulli, 0.0);  // all logits are 0

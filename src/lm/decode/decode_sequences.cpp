@@ -97,7 +97,7 @@ void DecodeSession::prefill(std::int64_t sequence, std::span<const std::int64_t>
   input.size = std::ssize(ids);
   await(sequence, std::move(input), options);
   it.context.insert(it.context.end(), ids.begin(), ids.end());
-  notify([&](SequenceWatcher& watcher) { watcher.given(sequence, {ids}); });
+  notify([&](SequenceWatcher& watcher) { watcher.given(sequence, {ids, {}, options.length}); });
 }
 
 void DecodeSession::prefill(std::int64_t sequence, const at::Tensor& embeddings,
@@ -109,7 +109,9 @@ void DecodeSession::prefill(std::int64_t sequence, const at::Tensor& embeddings,
   input.size = embeddings.size(0);
   await(sequence, std::move(input), options);
   it.context.insert(it.context.end(), static_cast<std::size_t>(embeddings.size(0)), -1);
-  notify([&](SequenceWatcher& watcher) { watcher.given(sequence, {{}, embeddings}); });
+  notify([&](SequenceWatcher& watcher) {
+    watcher.given(sequence, {{}, embeddings, options.length});
+  });
 }
 
 void DecodeSession::await(std::int64_t sequence, SequenceInput input,

@@ -166,15 +166,25 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
   throw Failure(*pool.failure());
 }
 
+/// Returns whether prompts with a common prefix may share its keys and values. They may not if
+/// other states than those of completions are needed. With RopeKind::dynamic, the rotation depends
+/// on the length of the prompt, so equal tokens of two prompts have different keys.
+bool Generator::allows_shared_prefixes() const {
+  const bool is_looked_at = config_.scores_prompts || see_hidden_;
+  if (is_looked_at || model_->config().rope.kind == RopeKind::dynamic) return false;
+  const LogitProcessors& processors = config_.processors;
+  const auto allows = [](const SequenceWatcher* watcher) {
+    return watcher->allows_shared_prefixes();
+  };
+  return std::ranges::all_of(processors.blocks, allows) &&
+         (processors.candidate == nullptr || allows(processors.candidate));
+}
+
 /// Returns the length of the common prefix that all prompts can share, in tokens; 0 if they cannot
 /// share one. At least one token of each prompt is not shared, because its hidden state has to
 /// predict the next token.
 std::int64_t Generator::shared_tokens(std::span<const Prompt> prompts) const {
-  const bool is_looked_at = config_.scores_prompts || see_hidden_;
-  // If the rotation (RoPE) depends on the length of the prompt, equal tokens of two prompts have
-  // different keys.
-  const bool depends_on_length = model_->config().rope.kind == RopeKind::dynamic;
-  if (prompts.size() < 2 || is_looked_at || depends_on_length) return 0;
+  if (prompts.size() < 2 || !allows_shared_prefixes()) return 0;
   std::span<const std::int64_t> shared = prompts.front().ids;
   for (const Prompt& prompt : prompts) {
     shared = shared.first(std::min(shared.size(), prompt.ids.size() - 1));

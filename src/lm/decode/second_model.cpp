@@ -17,6 +17,10 @@ SecondModelProcessor::SecondModelProcessor(const LanguageModel& model,
 SecondModelProcessor::SecondModelProcessor(const LanguageModel& model, std::int64_t prefill_tokens)
     : model_(&model), sizes_{.pages = 0}, has_own_sizes_(false), prefill_tokens_(prefill_tokens) {}
 
+bool SecondModelProcessor::allows_shared_prefixes() const {
+  return model_->config().rope.kind != RopeKind::dynamic;
+}
+
 void SecondModelProcessor::begins(const PoolDemand& demand) {
   if (has_own_sizes_) return;
   constexpr std::int64_t kPagesOfFork = 1;  // a copy of the last page, or a new page
@@ -38,17 +42,18 @@ void SecondModelProcessor::forked(std::int64_t origin, std::int64_t copy, std::i
 }
 
 void SecondModelProcessor::given(std::int64_t sequence, const GivenTokens& tokens) {
+  const PrefillOptions options{.length = tokens.length};
   if (tokens.embeddings.defined()) {
-    missed_.emplace_back([this, sequence, embeddings = tokens.embeddings] {
+    missed_.emplace_back([this, sequence, options, embeddings = tokens.embeddings] {
       run_passes();
-      session_->prefill(mine(sequence), embeddings);
+      session_->prefill(mine(sequence), embeddings, options);
     });
     return;
   }
   std::vector<std::int64_t> ids(tokens.ids.begin(), tokens.ids.end());
-  missed_.emplace_back([this, sequence, ids = std::move(ids)] {
+  missed_.emplace_back([this, sequence, options, ids = std::move(ids)] {
     if (session_->is_waiting(mine(sequence))) run_passes();
-    session_->prefill(mine(sequence), ids);
+    session_->prefill(mine(sequence), ids, options);
   });
 }
 

@@ -97,9 +97,9 @@ using SeeProgress = std::function<void(std::int64_t ended)>;
 /// place. A prompt may be prefilled over several passes, which also decode other sequences. The
 /// completions of a prompt share the prompt's cache pages. If all prompts of one call to run() have
 /// a common prefix, they also share the cache pages that the prefix fills. Prompts share no prefix
-/// if the model has RopeKind::dynamic, if GenerationConfig::scores_prompts is true, or if there is
-/// a SeeHidden callback. On the CPU the result of a prompt depends neither on other prompts nor on
-/// batch_size, prefill_tokens or page_tokens.
+/// if the model or that of a processor has RopeKind::dynamic, if GenerationConfig::scores_prompts
+/// is true, or if there is a SeeHidden callback. On the CPU the result of a prompt depends neither
+/// on other prompts nor on batch_size, prefill_tokens or page_tokens.
 ///
 /// If the model is split over a group, all calls are collective: all ranks must pass the same
 /// prompts, config and StopText, and all get the results. In a pipeline, the sequences are decoded
@@ -144,6 +144,7 @@ private:
   void run_on_all_or_reset(const std::function<void()>& step);
   void pool_for(std::span<const Prompt> prompts);
   std::int64_t rows_for(std::span<const Prompt> prompts, std::int64_t completions) const;
+  bool allows_shared_prefixes() const;
   std::int64_t shared_tokens(std::span<const Prompt> prompts) const;
   std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, DecodePool& pool);
   std::int64_t batches() const;  // number of batches that decode in turn; 1 without a pipeline

@@ -26,6 +26,7 @@ namespace mgpu::lm {
 struct GivenTokens {
   std::span<const std::int64_t> ids;  // empty: the tokens are given as `embeddings`
   at::Tensor embeddings{};            // [tokens, width of the model] float32
+  std::int64_t length = 0;            // see SequenceSpan::length
 };
 
 /// The largest sizes that a call of Generator::run() needs.
@@ -46,6 +47,10 @@ public:
   SequenceWatcher(SequenceWatcher&&) = delete;
   SequenceWatcher& operator=(SequenceWatcher&&) = delete;
   virtual ~SequenceWatcher() = default;
+
+  /// Returns whether prompts may share the cache pages of a common prefix. The result is false if
+  /// the work depends on the length of a prompt. It must be the same on all ranks.
+  virtual bool allows_shared_prefixes() const { return true; }
 
   /// Called at the beginning of a call of Generator::run() that draws tokens, when the pool has no
   /// sequences.

@@ -32,6 +32,7 @@ public:
   /// replaced only if a call needs a larger cache, another page size or another type.
   explicit SecondModelProcessor(const LanguageModel& model, std::int64_t prefill_tokens = 0);
 
+  bool allows_shared_prefixes() const final;
   void begins(const PoolDemand& demand) final;
   void added(std::int64_t sequence) final;
   void forked(std::int64_t origin, std::int64_t copy, std::int64_t tokens) final;
