@@ -143,6 +143,7 @@ TEST(StepsAheadTest, StepsThatCannotBeAreRefused) {
   EXPECT_THROW(plain.session.steps(std::span(plain.sequences).first(2), 4), Error);
   Begun longer(model, {});
   EXPECT_THROW(longer.session.steps(longer.sequences, 36), ShapeError) << "13 + 36 positions";
+  EXPECT_NO_THROW(longer.session.steps(longer.sequences, 4)) << "the tokens still wait";
   Begun penalized(model, {.repetition_penalty = 1.2});
   EXPECT_FALSE(penalized.session.can_step_ahead());
   EXPECT_THROW(penalized.session.steps(penalized.sequences, 4), Error);

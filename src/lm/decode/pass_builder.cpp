@@ -39,9 +39,9 @@ void PassBuilder::forget(std::int64_t sequence) {
   std::erase(others_, sequence);
 }
 
-std::vector<std::int64_t> PassBuilder::take_fed() {
+const std::vector<std::int64_t>& PassBuilder::fed() const {
   if (!first_.empty() || !others_.empty()) throw Error("DecodeSession: a prefill waits");
-  return std::exchange(fed_, {});
+  return fed_;
 }
 
 BuiltPass PassBuilder::build(DecodeState& state, std::int64_t budget) {

@@ -26,10 +26,12 @@ public:
   void add(std::int64_t sequence, const SequenceInput& input);
   void forget(std::int64_t sequence);
 
-  /// Removes and returns the sequences whose input is one token for the next pass
-  /// (SequenceInput::is_fed).
+  /// Returns the sequences whose input is one token for the next pass (SequenceInput::is_fed).
   /// Errors: Error when a prefill is pending.
-  std::vector<std::int64_t> take_fed();
+  const std::vector<std::int64_t>& fed() const;
+
+  /// Removes the sequences of fed().
+  void clear_fed() { fed_.clear(); }
 
   bool is_empty() const { return fed_.empty() && first_.empty() && others_.empty(); }
 

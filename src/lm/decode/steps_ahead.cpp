@@ -36,6 +36,7 @@ bool DecodeSession::can_step_ahead() const {
 
 DrawnSteps DecodeSession::steps(std::span<const std::int64_t> sequences, std::int64_t count) {
   if (!can_step_ahead() || is_drawing_) throw Error("DecodeSession: steps that need the host");
+  require_waiting(sequences);
   const StepPlan plan = model_->plan_steps(sequences, count, state_->cache);
   at::Tensor ids = take_waiting(sequences);  // [S]
   DrawnSteps all;
@@ -69,15 +70,19 @@ DrawnSteps DecodeSession::steps(std::span<const std::int64_t> sequences, std::in
   return all;
 }
 
-/// Removes the pending token of each sequence from the queue (waiting_), and returns these tokens,
-/// [S]. `sequences` must be exactly the sequences with pending input.
-at::Tensor DecodeSession::take_waiting(std::span<const std::int64_t> sequences) {
-  std::vector<std::int64_t> waiting = waiting_->take_fed();
+/// Throws unless `sequences` are exactly the sequences with pending input, one token each.
+void DecodeSession::require_waiting(std::span<const std::int64_t> sequences) const {
+  std::vector<std::int64_t> waiting = waiting_->fed();
   std::vector<std::int64_t> asked(sequences.begin(), sequences.end());
   std::sort(waiting.begin(), waiting.end());
   std::sort(asked.begin(), asked.end());
   if (asked.empty() || waiting != asked)
     throw Error("DecodeSession: steps of other sequences than those with a token that waits");
+}
+
+/// Removes the pending token of each sequence from the queue (waiting_), and returns these tokens,
+/// [S]. The sequences must be those of require_waiting().
+at::Tensor DecodeSession::take_waiting(std::span<const std::int64_t> sequences) {
   std::vector<at::Tensor> on_device;
   std::vector<std::int64_t> on_host;
   for (const std::int64_t sequence : sequences) {
@@ -87,6 +92,7 @@ at::Tensor DecodeSession::take_waiting(std::span<const std::int64_t> sequences) 
     else
       on_host.push_back(input.ids.front());
   }
+  waiting_->clear_fed();
   if (on_host.empty()) return at::cat(on_device);
   if (!on_device.empty()) throw Error("DecodeSession: some tokens on the host, some not");
   return integers(on_host, state_->cache.keys(0));

@@ -263,6 +263,7 @@ public:
   static std::vector<std::vector<DrawnToken>> read(const DrawnSteps& steps);
 
 private:
+  void require_waiting(std::span<const std::int64_t> sequences) const;
   at::Tensor take_waiting(std::span<const std::int64_t> sequences);
   void keep_steps(const DrawnSteps& steps, const at::Tensor& hidden,
                   std::span<const std::int64_t> sequences);
