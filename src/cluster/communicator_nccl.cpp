@@ -86,7 +86,7 @@ public:
 
 private:
   void connect();
-  void throw_together(const std::exception_ptr& failure);
+  void throw_if_any_failed(const std::exception_ptr& failure);
   void until_connected(const ncclUniqueId& id, AbortFlag& failed);
   Call on_device(CallKind kind, BufferView values, int detail) const;
   void finish(ncclResult_t issued);
@@ -147,12 +147,12 @@ void NcclCommunicator::connect() {
     failed.raise();
     failure = std::current_exception();
   }
-  throw_together(failure);
+  throw_if_any_failed(failure);
 }
 
 /// Throws on all ranks if at least one rank has a `failure`. Waits until all ranks call this
 /// function, but at most `timeout_s_` seconds, because a rank may hang in NCCL.
-void NcclCommunicator::throw_together(const std::exception_ptr& failure) {
+void NcclCommunicator::throw_if_any_failed(const std::exception_ptr& failure) {
   Waiter waiter(group_, timeout_s_);
   const auto inside = waiter.begin({CallKind::connect});
   MPI_Request request = MPI_REQUEST_NULL;

@@ -95,11 +95,11 @@ void append_lower(std::string& text, char32_t character) {
     append_character(text, special.to_second);
     return;
   }
-  const auto next_range =
+  const auto next_run =
       std::upper_bound(kLowerRuns.begin(), kLowerRuns.end(), character,
                        [](char32_t c, const LowerRun& run) { return c < run.first; });
-  if (next_range != kLowerRuns.begin()) {
-    const LowerRun& run = *std::prev(next_range);
+  if (next_run != kLowerRuns.begin()) {
+    const LowerRun& run = *std::prev(next_run);
     const auto distance = static_cast<std::int32_t>(character - run.first);
     if (character <= run.last && distance % run.step == 0)
       character = static_cast<char32_t>(static_cast<std::int32_t>(character) + run.shift);

@@ -52,7 +52,7 @@ TEST(CellValuesTest, NamesOfStagesHaveTheUsedValuesInAFixedOrder) {
   EXPECT_EQ(stage_name("pita", {{"algorithm", "pita"}, {"model", "m"}}), "pita-m");
 }
 
-TEST(CellValuesTest, ValuesAgreeIfNoneContradicts) {
+TEST(CellValuesTest, ValuesHaveNoConflictIfCommonOnesAreEqual) {
   EXPECT_TRUE(have_no_conflict({{"round", "0"}, {"eta", "1"}}, {{"round", "0"}, {"model", "m"}}));
   EXPECT_FALSE(have_no_conflict({{"round", "0"}}, {{"round", "1"}}));
   EXPECT_TRUE(have_no_conflict({}, {{"round", "1"}}));

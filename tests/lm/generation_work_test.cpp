@@ -26,7 +26,7 @@ public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
   void all_reduce(const at::Tensor& /*values*/) override {}
-  void throw_together(const std::exception_ptr& failure) override {
+  void throw_if_any_failed(const std::exception_ptr& failure) override {
     if (failure) std::rethrow_exception(failure);
   }
   void receive_previous_stage(const at::Tensor& /*values*/) override {}

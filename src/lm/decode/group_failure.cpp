@@ -20,8 +20,8 @@ bool is_out_of_memory(const ErrorReport& report) {
 }
 
 /// Returns whether this rank can report `error`, an exception of the head's work, to the other
-/// ranks in ShardPeers::throw_together(). This requires that all tensor-parallel ranks have made
-/// the same collective calls so far.
+/// ranks in ShardPeers::throw_if_any_failed(). This requires that all tensor-parallel ranks have
+/// made the same collective calls so far.
 bool can_be_told(const std::exception& error) {
   if (dynamic_cast<const cluster::DivergedFailure*>(&error) != nullptr) return false;
   // All ranks know of a CollectiveFailure already.
@@ -120,8 +120,9 @@ PassOutcome GroupFailure::work_at_the_end(const std::function<PassOutcome()>& wo
 }
 
 /// Runs the head's work with tensor parallelism. A rank that has failed calls
-/// ShardPeers::throw_together() without running `work`. The other ranks learn of the failure in
-/// their next call of throw_together(), in `work` or after it. All ranks return the same outcome.
+/// ShardPeers::throw_if_any_failed() without running `work`. The other ranks learn of the failure
+/// in their next call of throw_if_any_failed(), in `work` or after it. All ranks return the same
+/// outcome.
 PassOutcome GroupFailure::work_together(const std::function<PassOutcome()>& work) {
   PassOutcome outcome;
   std::exception_ptr failure;
@@ -133,7 +134,7 @@ PassOutcome GroupFailure::work_together(const std::function<PassOutcome()>& work
       if (!can_be_told(error)) throw;
       failure = std::current_exception();
     }
-    model_->peers()->throw_together(failure);
+    model_->peers()->throw_if_any_failed(failure);
   } catch (const cluster::CollectiveFailure& error) {
     outcome.failure = error.report();
   }

@@ -31,7 +31,8 @@ GroupPeers::GroupPeers(const cluster::Group& group, Split split, const ChannelOp
     channels_.push_back(
         cluster::make_communicator(group, channels.backend, channels.device, channels.options));
   if (split == Split::tensor)
-    failures_ = cluster::make_communicator(group, cluster::Backend::mpi, {}, channels.options);
+    failure_channel_ =
+        cluster::make_communicator(group, cluster::Backend::mpi, {}, channels.options);
   const auto own = static_cast<std::size_t>(rank_ % 2);
   if (split == Split::pipeline && rank_ + 1 < size_)
     sender_.emplace(*channels_[own], rank_ + 1, channels.device, kPassesInSender);
@@ -56,10 +57,10 @@ void GroupPeers::all_reduce(const at::Tensor& values) {
   if (next_sum_ < sums_.size()) ++next_sum_;
 }
 
-void GroupPeers::throw_together(const std::exception_ptr& failure) {
+void GroupPeers::throw_if_any_failed(const std::exception_ptr& failure) {
   has_failed_ = failure ? 1 : 0;
   clock_.waiting([&] {
-    failures_->all_reduce({&has_failed_, 1, DType::i32, {}}, cluster::ReduceOp::max);
+    failure_channel_->all_reduce({&has_failed_, 1, DType::i32, {}}, cluster::ReduceOp::max);
   });
   if (has_failed_ == 0) return;
   cluster::run_together(group_, [&] {

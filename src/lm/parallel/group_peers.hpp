@@ -34,7 +34,7 @@ public:
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   void all_reduce(const at::Tensor& values) override;
-  void throw_together(const std::exception_ptr& failure) override;
+  void throw_if_any_failed(const std::exception_ptr& failure) override;
   void receive_previous_stage(const at::Tensor& values) override;
   void send_next_stage(const at::Tensor& values) override;
   void begin_pass(std::vector<std::int64_t> sums) override;
@@ -59,9 +59,9 @@ private:
   cluster::Event written_;
   cluster::OrderedBroadcast broadcast_;
   std::vector<std::unique_ptr<cluster::Communicator>> channels_;
-  std::unique_ptr<cluster::Communicator>
-      failures_;                       // for throw_together(); tensor parallelism only
-  std::int32_t has_failed_ = 0;        // 1 if any rank passed an exception to throw_together()
+  // For throw_if_any_failed(). Set for tensor parallelism only.
+  std::unique_ptr<cluster::Communicator> failure_channel_;
+  std::int32_t has_failed_ = 0;        // 1 if any rank passed an exception to throw_if_any_failed()
   std::vector<std::int64_t> sums_;     // number of rows of each all-reduce of this pass
   std::size_t next_sum_ = 0;           // index in sums_ of this pass's next all-reduce
   bool has_received_ = false;          // true: the input of this pass has arrived

@@ -99,13 +99,13 @@ at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, cons
     const Expert& expert = weights.experts[e];
     const at::Tensor rows = rows_of(loads[e], x);
     const at::Tensor input = x.index_select(0, rows);
-    const at::Tensor hidden = ClampedFunction::apply(project(input, expert.gate, compute),
-                                                     project(input, expert.up, compute),
-                                                     config.experts.gain, config.experts.limit);
+    const at::Tensor inner = ClampedFunction::apply(project(input, expert.gate, compute),
+                                                    project(input, expert.up, compute),
+                                                    config.experts.gain, config.experts.limit);
     const at::Tensor share =
         shares.select(1, static_cast<std::int64_t>(e)).index_select(0, rows).unsqueeze(1);
     // `rows` contains each token at most once, so on a GPU the order of additions does not matter.
-    out.index_add_(0, rows, project(hidden, expert.down, compute) * share);
+    out.index_add_(0, rows, project(inner, expert.down, compute) * share);
   }
   return out;
 }

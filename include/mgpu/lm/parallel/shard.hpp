@@ -65,16 +65,16 @@ public:
   /// Errors: cluster::DivergedFailure if the all-reduce fails, with the communicator's report.
   virtual void all_reduce(const at::Tensor& values) = 0;
 
-  /// Tells all ranks whether every rank can continue; for tensor parallelism only. A rank that
+  /// Throws on all ranks if any rank cannot continue; for tensor parallelism only. A rank that
   /// cannot continue passes its exception as `failure`, all others pass nullptr.
   /// Errors: cluster::CollectiveFailure on all ranks if the `failure` of any rank is not nullptr.
-  virtual void throw_together(const std::exception_ptr& failure) = 0;
+  virtual void throw_if_any_failed(const std::exception_ptr& failure) = 0;
 
   /// Runs all_reduce() if no rank has failed; for tensor parallelism only. A rank that has failed
-  /// has to call throw_together() with its failure instead of this function.
-  /// Errors: those of throw_together() and all_reduce().
+  /// has to call throw_if_any_failed() with its failure instead of this function.
+  /// Errors: those of throw_if_any_failed() and all_reduce().
   void all_reduce_if_all_can(const at::Tensor& values) {
-    throw_together(nullptr);
+    throw_if_any_failed(nullptr);
     all_reduce(values);
   }
 
