@@ -95,6 +95,9 @@ TEST_F(TeacherSamplesTest, TheReasonOfACutNamesTheModelIfItsPositionsLimitTheLen
   inputs.model.max_positions = 3;
   EXPECT_EQ(samples_of(inputs)[1].facts.reason,
             "4 tokens, the number of the model's positions is 3");
+  inputs.config.length.too_long = rows::TooLong::error;
+  const ErrorReport report = test::report_of_failure([&] { samples_of(inputs); });
+  EXPECT_EQ(report.help, "data.too_long=truncate or drop");
 }
 
 TEST_F(TeacherSamplesTest, LongSamplesAreDroppedOrEndTheRunWhereTheKeySaysSo) {

@@ -202,7 +202,7 @@ Evaluation evaluate_rows(const store::ReadTable& rows, std::optional<SearchKind>
       add_mean(rows, ranges, {name, name == "reward" ? "mean reward" : "reward " + name.substr(7)},
                evaluation);
   if (find_column(rows, "kl") != nullptr)
-    add_mean(rows, ranges, {"kl", "KL per token", "nats"}, evaluation);
+    add_mean(rows, ranges, {"kl", "KL per token to the reference", "nats"}, evaluation);
   return evaluation;
 }
 

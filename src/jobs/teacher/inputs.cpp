@@ -25,15 +25,17 @@ std::int64_t TeacherInputs::max_length() const {
 }
 
 TeacherEncoder TeacherInputs::encoder() const {
-  const bool has_positions = max_length() == config.length.max_length;
   rows::RowEncoder rows_encoder(rows::parse_tokenizer_files(text, folder, model.vocab),
                                 {.vocab = model.vocab, .ends_texts = false, .folder = folder});
-  return {std::move(rows_encoder),
-          {.max_length = max_length(),
-           .limit = has_positions ? "data.max_length is" : "the number of the model's positions is",
-           .too_long = config.length.too_long,
-           .may_be_bad = row_options.on_bad_row == input::BadRow::mark,
-           .kept = kept}};
+  TeacherEncoder::Options options{.max_length = max_length(),
+                                  .too_long = config.length.too_long,
+                                  .may_be_bad = row_options.on_bad_row == input::BadRow::mark,
+                                  .kept = kept};
+  if (max_length() < config.length.max_length) {
+    options.limit = "the number of the model's positions is";
+    options.too_long_help = "data.too_long=truncate or drop";
+  }
+  return {std::move(rows_encoder), std::move(options)};
 }
 
 lm::MemoryDemand TeacherInputs::demand(DeviceKind device) const {

@@ -35,7 +35,7 @@ void TeacherEncoder::fit(TeacherSample& sample, const input::Row& row, const fs:
   sample.facts.reason = std::to_string(sample.all_tokens) + " tokens, " + options_.limit + " " +
                         std::to_string(options_.max_length);
   if (options_.too_long == rows::TooLong::error)
-    rows::refuse_row(file, row, sample.facts.reason, rows::kTooLongHelp);
+    rows::refuse_row(file, row, sample.facts.reason, options_.too_long_help);
   if (options_.too_long == rows::TooLong::drop) {
     sample.facts.status = rows::RowStatus::too_long;
     sample.text = {};

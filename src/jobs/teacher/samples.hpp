@@ -7,6 +7,7 @@
 #include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/row_encoder.hpp>
 #include <mgpu/rows/row_facts.hpp>
+#include <mgpu/rows/row_problems.hpp>
 
 #include "keys.hpp"
 
@@ -29,6 +30,7 @@ public:
   struct Options {
     std::int64_t max_length = 0;
     std::string limit = "data.max_length is";  // what limits the length, in messages
+    std::string too_long_help = rows::kTooLongHelp;
     rows::TooLong too_long = rows::TooLong::truncate;
     /// If true, rows that cannot be used get RowStatus::bad_row; otherwise they are errors.
     bool may_be_bad = false;
