@@ -86,9 +86,7 @@ class FormatsPage(PageRuns):
         return self.call("--explain", key)
 
     def names_of_files(self):
-        """Returns {marker of formats.md: names that files have}.
-
-        page_blocks_test.py compares the names in reports of deaths."""
+        """Returns {marker of formats.md: names that files have}."""
         runs = self.all_runs()
         histories = self.run_folder("ad") / "histories.h5"
         root = found_names.attributes([*self.results(), histories])

@@ -228,19 +228,24 @@ class WorkedSums(ShippedExperiment):
         results = self.results_of("worked_sums", stage)
         return np.array([100 * results["score"], 100 * results["maj_4"]])
 
+    def check(self, number, cell, delta):
+        """Compares a number with the nearest one of a cell, which has a number per processor."""
+        nearest = min(page_numbers.numbers(cell), key=lambda shown: abs(shown - number))
+        self.assertAlmostEqual(number, nearest, delta=delta)
+
     def test_worked_sums_are_learned_as_on_the_page(self):
         self.run_experiment("worked_sums")
         start, alone, both = pages.table("worked sums", program.TOP / "docs/dpo.md")
         for training, row in (("dpo_alone", alone), ("dpo", both)):
             accuracy = self.results_of("worked_sums", training)["eval_accuracy"]
             self.assertGreaterEqual(accuracy, 0.9)
-            self.assertAlmostEqual(accuracy, float(row[1]), delta=0.04)  # on any processor
-        for stage, row in (("held_out", start), ("after", both)):
-            shown = [float(cell.split()[0]) for cell in row[2:]]
-            np.testing.assert_allclose(self.right_answers(stage), shown, atol=8)
-        # How many answers DPO alone loses depends on the rounding of a processor, as the page says.
-        lost = self.right_answers("held_out") - self.right_answers("after_alone")
-        self.assertGreater(lost.min(), 10)
+            self.check(accuracy, row[1], 0.04)
+        before, after_alone, after = map(self.right_answers, ("held_out", "after_alone", "after"))
+        for shares, row in ((before, start), (after_alone, alone), (after, both)):
+            for share, cell in zip(shares, row[2:], strict=True):
+                self.check(share, cell, 8)
+        self.assertGreater((before - after_alone).min(), 10)
+        self.assertGreater((after - before).min(), -3)
 
 
 if __name__ == "__main__":

@@ -246,11 +246,12 @@ class Evaluation(TinyRun):
             self.assertAlmostEqual(results[key]["value"], shown, delta=0.1)
         ended = self.compare(self.run_folder("early"), self.run_folder("evaluation"))
         table = pages.block_with("docs/evaluation.md", "differences are after - before")
-        mine, shown = (text.splitlines()[:11] for text in (ended.out, table))
-        self.assertEqual(mine[0].split(), shown[0].split())
-        for mine, shown in zip(map(str.split, mine[2:]), map(str.split, shown[2:]), strict=True):
-            self.assertEqual(mine[0], shown[0])
-            for number, other in zip(mine[1:4], shown[1:4], strict=True):
+        mine, shown = ([line.split() for line in text.splitlines()[:11]]
+                       for text in (ended.out, table))
+        self.assertEqual(mine[:2], shown[:2])
+        for row, expected in zip(mine[2:], shown[2:], strict=True):
+            self.assertEqual(row[0], expected[0])
+            for number, other in zip(row[1:4], expected[1:4], strict=True):
                 self.assertAlmostEqual(float(number), float(other), delta=0.1)
 
     def test_runs_that_cannot_be_compared(self):

@@ -129,26 +129,41 @@ class GrpoHfExperiment(ShippedExperiment):
         return [frame["reward_model"].rank().corr(frame["reward_command"].rank())
                 for frame in (pandas.DataFrame(answers), pandas.DataFrame(unseen))]
 
-    def guided_reward(self):
-        """Trains a value model on the proxy's rewards. Returns the true reward of guided answers."""
+    def check_guided(self, alone):
+        """Trains a value model on the proxy's rewards. Compares the true rewards of guided answers
+        with the page, and expects that the guide improves them."""
         rows = self.folder / "value_rows.jsonl"
         judged = self.stage("grpo_hf", "judged") / "results.jsonl"
         rows.write_text(subprocess.run([sys.executable, CONF / "normalize.py", judged], check=True,
                                        stdout=subprocess.PIPE, text=True).stdout)
         model = f"model.path={self.stage('grpo_hf', 'start')}/ckpt/last"
-        for config, key in (("value", f"data.path={rows}"),
-                            ("guided", f"generate.guide.path={self.output}/hf_value/latest/ckpt/last")):
-            path = self.conf / f"examples/grpo_hf/{config}.yaml"
-            ended = self.start(2, model, key, config=path).wait(DEADLINE_S)
-            self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
-        summary = json.loads((self.run_folder("hf_guided") / "summary.json").read_text())
-        return summary["results"]["reward"]["value"]
+        self.run_long("value", model, f"data.path={rows}")
+        _, *guided = pages.table("grpo_hf: guided", program.TOP / "docs/grpo_hf.md")
+        for eta, reward, _, kl in guided:
+            self.run_long("guided", model, f"generate.guide.eta={eta}",
+                          f"generate.guide.path={self.output}/hf_value/latest/ckpt/last")
+            summary = json.loads((self.run_folder("hf_guided") / "summary.json").read_text())
+            results = {name: result["value"] for name, result in summary["results"].items()}
+            with self.subTest(eta=eta):
+                self.assertAlmostEqual(results["reward"], float(reward), delta=0.06)
+                self.assertAlmostEqual(results["kl"], float(kl), delta=0.06)
+                self.assertGreater(results["reward"], alone)
+
+    def run_long(self, config, *keys):
+        path = self.conf / f"examples/grpo_hf/{config}.yaml"
+        ended = self.start(2, *keys, config=path).wait(DEADLINE_S)
+        self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
 
     def check_table(self, name, *stages):
-        """Compares the mean true rewards of stages with the rows of a table of the page."""
+        """Compares the true rewards of stages, and their shares of right answers, with the rows of a
+        table of the page. The mean reward of a proxy depends on its training."""
         rows = pages.table(f"grpo_hf: {name}", program.TOP / "docs/grpo_hf.md")
-        for stage, row in zip(stages, rows, strict=True):
-            self.assertAlmostEqual(self.rewards(stage)[1], float(row[2]), delta=0.08, msg=stage)
+        for stage, (_, _, reward, right) in zip(stages, rows, strict=True):
+            with h5py.File(self.stage("grpo_hf", stage) / "results.h5") as file:
+                rewards = file["samples/reward_command"][:]
+            self.assertAlmostEqual(rewards.mean(), float(reward), delta=0.08, msg=stage)
+            share = 100 * (rewards == 1).mean()
+            self.assertAlmostEqual(share, float(right.split()[0]), delta=12, msg=stage)
 
     def test_the_proxies_do_what_the_page_states(self):
         self.run_experiment("grpo_hf")
@@ -160,7 +175,7 @@ class GrpoHfExperiment(ShippedExperiment):
         before, after = self.rewards("judged"), self.rewards("after")
         self.assertGreater(after[0], before[0] + 0.2)
         self.assertGreater(after[1], before[1] + 0.01)
-        self.assertGreater(self.guided_reward(), before[1] + 0.05)
+        self.check_guided(before[1])
         before, after = self.rewards("judged_20"), self.rewards("after_20")
         self.assertGreater(after[0], before[0] + 0.5)
         self.assertLess(after[1], before[1] - 0.05)

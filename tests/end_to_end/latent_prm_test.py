@@ -41,9 +41,9 @@ class LatentPrm(LatentCase):
                                             collect_case.questions(QUESTIONS))
         self.collect(0, 2, "collect.latent.store=f32")
         self.trees = plant_answers(self.run_folder() / "results.h5", self.folder / "planted.h5")
-        self.assertGreater(self.steps_with_states(), len(self.trees.right))
+        self.assertGreater(self.count_nodes_with_states(), len(self.trees.right))
 
-    def steps_with_states(self):
+    def count_nodes_with_states(self):
         with h5py.File(self.trees.path) as file:
             return (file["arrays/samples/node_latents/values"][()] > 0).sum()
 

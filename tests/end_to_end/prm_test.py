@@ -309,10 +309,11 @@ class Example(PrmCase):
         self.assertGreater(self.result("chain_prm", "eval_auc_within")["value"], 0.55)
 
     def check_numbers_of_solutions(self):
-        for count, random, *shown in pages.table("prm: numbers of solutions",
+        """Compares with a table of another processor than that of the first numbers of the page."""
+        for count, at_random, *shown in pages.table("prm: numbers of solutions",
                                                  program.TOP / "docs/prm.md"):
             names = [f"{name}_{count}" for name in ("maj", "best", "weighted", "pass")]
-            for name, number in zip(("pass_1", *names), (random, *shown), strict=True):
+            for name, number in zip(("pass_1", *names), (at_random, *shown), strict=True):
                 self.assertAlmostEqual(self.result("chain_search", name)["value"], float(number),
                                        delta=1.5 * self.TOLERANCE, msg=name)
 

@@ -40,8 +40,8 @@ class ShippedExperiments(ShippedExperiment):
 
     def test_a_tiny_arithmetic_runs_two_rounds(self):
         steps = {file: {f"max_steps: {old}": "max_steps: 3"}
-                 for file, old in (("qsharp_value_first", 150), ("qsharp_value_later", 300),
-                                   ("pita_value", 200), ("grpo_train", 100), ("proxy", 400))}
+                 for file, old in (("qsharp_value_first", 150), ("qsharp_value_later", 262),
+                                   ("pita_value", 120), ("grpo_train", 100), ("proxy", 250))}
         self.change("experiment/arithmetic", **steps,
                     data_sums={"40, rows: [2400, 100, 800]": "6, rows: [70, 10, 18]"},
                     reference={"max_steps: 2000": "max_steps: 100"})

@@ -26,16 +26,15 @@ def best_kl(right, eta):
 
 
 def same(case, number, text, seed, delta):
-    """Compares a number with that of `seed` in a cell of the page; an empty cell has no number."""
-    if text:
-        case.assertAlmostEqual(number, float(text.split(", ")[seed]), delta=delta)
+    """Compares a number with that of `seed` in a cell of the page."""
+    case.assertAlmostEqual(number, float(text.split(", ")[seed]), delta=delta)
 
 
 def check_tables(case, cells, seed):
     """Compares {(algorithm, eta): (accuracy, KL per token)} with the tables of the page."""
     for eta, _, qsharp, cd, _, kl_qsharp, kl_cd in pages.table("star graph: qsharp and cd", PAGE):
         for algorithm, shown, kl in (("qsharp", qsharp, kl_qsharp), ("cd", cd, kl_cd)):
-            if shown:
+            if shown:  # an empty cell has no number
                 same(case, cells[algorithm, eta][0], shown, seed, 0.03)
                 same(case, cells[algorithm, eta][1], kl, seed, 0.02)
     for model, eta, _, shown, kl in pages.table("star graph: pita", PAGE):
@@ -104,40 +103,40 @@ class StarGraph(program.ProgramTest):
                      for weight in (0.5, 1))
         return 2 * half - one
 
-    def check_page(self, seed):
+    def check_page(self, key):
         """Runs all commands of the page. Returns {(algorithm, eta): (accuracy, KL per token)}."""
         cells = {}
-        self.run_step("start", seed)
-        self.run_step("reference", seed, f"model.path={self.model('star_start')}")
-        self.draw_paths(seed)
-        right = self.alone(seed)
+        self.run_step("start", key)
+        self.run_step("reference", key, f"model.path={self.model('star_start')}")
+        self.draw_paths(key)
+        right = self.alone(key)
         self.assertAlmostEqual(right, 0.5, delta=0.03)
-        self.train("value", "results", seed)
-        self.assertLess(self.held_out_error(seed), math.log(2) / 3 + 0.01)
+        self.train("value", "results", key)
+        self.assertLess(self.held_out_error(key), math.log(2) / 3 + 0.01)
         for eta in ("0.1", "0.5", "1"):
-            accuracy, kl = cells["qsharp", eta] = self.guided("star_value", "qsharp", eta, seed)
+            accuracy, kl = cells["qsharp", eta] = self.guided("star_value", "qsharp", eta, key)
             self.assertAlmostEqual(accuracy, best_accuracy(right, 1 / float(eta)), delta=0.03)
             self.assertAlmostEqual(kl, best_kl(right, float(eta)) / 3, delta=0.03)
         for eta in ("0.5", "1"):
-            accuracy, _ = cells["cd", eta] = self.guided("star_value", "cd", eta, seed)
+            accuracy, _ = cells["cd", eta] = self.guided("star_value", "cd", eta, key)
             self.assertAlmostEqual(accuracy, best_accuracy(right, 1 / float(eta)), delta=0.02)
-        self.train("pita_hard", "pairs", seed)
-        cells["pita_hard", "1"] = self.guided("star_pita_hard", "pita", "1", seed)
+        self.train("pita_hard", "pairs", key)
+        cells["pita_hard", "1"] = self.guided("star_pita_hard", "pita", "1", key)
         self.assertGreaterEqual(cells["pita_hard", "1"][0], 0.97)
-        self.train("pita", "pairs", seed, start="star_pita_hard")
+        self.train("pita", "pairs", key, start="star_pita_hard")
         for eta in ("0.5", "1"):
-            accuracy, _ = cells["pita", eta] = self.guided("star_pita", "pita", eta, seed)
+            accuracy, _ = cells["pita", eta] = self.guided("star_pita", "pita", eta, key)
             self.assertAlmostEqual(accuracy, best_accuracy(right, 2 / float(eta)), delta=0.03)
-        return cells | self.controls(seed)
+        return cells | self.controls(key)
 
-    def controls(self, seed):
-        self.train("dpo", "pairs", seed)
+    def controls(self, key):
+        self.train("dpo", "pairs", key)
         for step in ("grpo", "reinforce"):
-            self.run_step(step, seed, f"model.path={self.model('star_reference')}",
+            self.run_step(step, key, f"model.path={self.model('star_reference')}",
                           f"reward.command={sys.executable} {CONF}/reward.py")
         cells = {}
         for name in ("dpo", "grpo", "reinforce"):
-            accuracy, kl = cells[name, ""] = self.sampled(f"star_{name}", seed)
+            accuracy, kl = cells[name, ""] = self.sampled(f"star_{name}", key)
             self.assertAlmostEqual(accuracy, 0.5, delta=0.04)
             self.assertGreater(kl, 0.01)
         return cells

@@ -14,7 +14,6 @@ import distillation_test  # noqa: E402
 import experiment_test  # noqa: E402
 import generate_case  # noqa: E402
 import language_training_test  # noqa: E402
-import latent_prm_test  # noqa: E402
 import latent_test  # noqa: E402
 import planted_trees  # noqa: E402
 import prm_case  # noqa: E402
@@ -162,7 +161,7 @@ class Fixtures:
         if case.job == "experiment":
             return experiment_test.CONFIG
         if case.name == "prm.latents":
-            return latent_prm_test.LatentPrm.TRAIN.read_text()
+            return (END_TO_END / "latent_prm.yaml").read_text()
         if case.job == "prm":
             return prm_case.TRAIN
         if case.job in texts:
