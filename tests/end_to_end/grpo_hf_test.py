@@ -139,12 +139,15 @@ class GrpoHfExperiment(ShippedExperiment):
         model = f"model.path={self.stage('grpo_hf', 'start')}/ckpt/last"
         self.run_long("value", model, f"data.path={rows}")
         _, *guided = pages.table("grpo_hf: guided", program.TOP / "docs/grpo_hf.md")
-        for eta, reward, _, kl in guided:
+        for eta, reward, right, kl in guided:
             self.run_long("guided", model, f"generate.guide.eta={eta}",
                           f"generate.guide.path={self.output}/hf_value/latest/ckpt/last")
             summary = json.loads((self.run_folder("hf_guided") / "summary.json").read_text())
             results = {name: result["value"] for name, result in summary["results"].items()}
+            with h5py.File(self.run_folder("hf_guided") / "results.h5") as file:
+                share = 100 * (file["samples/reward"][:] == 1).mean()
             with self.subTest(eta=eta):
+                self.assertAlmostEqual(share, float(right.split()[0]), delta=12)
                 self.assertAlmostEqual(results["reward"], float(reward), delta=0.06)
                 self.assertAlmostEqual(results["kl"], float(kl), delta=0.06)
                 self.assertGreater(results["reward"], alone)
