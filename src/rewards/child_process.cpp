@@ -113,8 +113,8 @@ ChildProcess::ChildProcess(std::string command) : command_(std::move(command)) {
   const Pipe to;
   const Pipe from;
   const Pipe errors;
-  const int error =
-      errors.read < 0 ? EMFILE : spawn(command_, to.read, from.write, errors.write, child_);
+  const bool has_pipes = std::min({to.read, from.read, errors.read}) >= 0;
+  const int error = has_pipes ? spawn(command_, to.read, from.write, errors.write, child_) : EMFILE;
   close_all({to.read, from.write, errors.write});
   input_ = to.write;
   output_ = from.read;

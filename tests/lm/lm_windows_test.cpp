@@ -150,7 +150,8 @@ TEST(LmWindowsTest, AnEpochVisitsEveryWindowOnceInAnOrderOfItsOwn) {
   EXPECT_EQ(std::set(second.begin(), second.end()).size(), 50U);
 }
 
-TEST(LmWindowsTest, AnExampleLongerThanAWindowIsRefused) {
+TEST(LmWindowsTest, AnExampleThatIsEmptyOrLongerThanAWindowIsRefused) {
+  EXPECT_THROW(LmWindows(of_lengths({3, 0, 2}), 8, 0), ShapeError);
   EXPECT_THROW(LmWindows(of_lengths({9}), 8, 0), ShapeError);
 }
 

@@ -128,6 +128,27 @@ TEST(DivergenceSumsTest, ATokenThatAnOffsetForbidsAddsNothing) {
   EXPECT_NEAR(by_tensors[0].divergence(), expected, 1e-14);
 }
 
+// A processor may forbid all tokens of a block of the vocabulary.
+TEST(DivergenceSumsTest, ABlockOfForbiddenTokensAddsNothing) {
+  const float none = -std::numeric_limits<float>::infinity();
+  const at::Tensor p = at::tensor({none, none, 0.5F, 1.5F, none, none}).view({1, 6});
+  const at::Tensor q = at::tensor({none, none, 0.25F, -1.0F, 2.0F, 1.0F}).view({1, 6});
+  const at::Tensor both = at::tensor({2, 3});
+  const at::Tensor log_p = at::log_softmax(p.to(at::kDouble), 1).index({0, both});
+  const at::Tensor log_q = at::log_softmax(q.to(at::kDouble), 1).index({0, both});
+  const double expected = (log_p.exp() * (log_p - log_q)).sum().item<double>();
+  for (const auto add : {add_by_rows, add_by_tensors}) {
+    std::vector<DivergenceSums> sums(1);
+    std::vector<DivergenceSums> first(1);
+    for (const std::int64_t begin : {0, 2, 4})
+      add(p.narrow(1, begin, 2).contiguous(), q.narrow(1, begin, 2).contiguous(), 1.0, sums);
+    add(p.narrow(1, 0, 2).contiguous(), q.narrow(1, 0, 2).contiguous(), 1.0, first);
+    first[0].add(sums[0]);
+    EXPECT_NEAR(sums[0].divergence(), expected, 1e-14);
+    EXPECT_EQ(first[0].divergence(), sums[0].divergence());
+  }
+}
+
 TEST(LargeVocabularyTest, BlocksOfTheVocabularyAddUp) {
   const testing_support::TemporaryFolder folder;
   const auto open = [&](const std::string& name, double spread) {

@@ -83,10 +83,10 @@ bool Coordinator::retry(const StageEnd& end) {
   ++failures_[end.stage];
   schedule_.retry(end.stage);
   const std::string why = end.error.empty() ? end.result : end.error;
+  const std::string when = schedule_.is_stopped() ? " when the run is resumed" : "";
+  const std::string text = stages_[end.stage].name + " failed and begins again" + when + ": " + why;
   const std::lock_guard lock(events_mutex_);
-  events_.push_back(
-      {"warn",
-       {{"text", "stage " + stages_[end.stage].name + " failed and begins again: " + why}}});
+  events_.push_back({"warn", {{"text", "stage " + text}}});
   return true;
 }
 

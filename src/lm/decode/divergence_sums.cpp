@@ -15,6 +15,17 @@ std::span<const float> row_of(const at::Tensor& logits, std::int64_t row) {
   return {logits.const_data_ptr<float>() + static_cast<std::size_t>(row) * width, width};
 }
 
+/// Returns exp(logit - top). The result for a logit of -infinity is 0, even if `top` is -infinity.
+double share_of(double logit, double top) {
+  return logit == DivergenceSums::kNone ? 0.0 : std::exp(logit - top);
+}
+
+/// Returns exp(logit - top) as share_of() does.
+/// Shapes: logits [n, B]; top [n, 1]; the result [n, B]
+at::Tensor shares_of(const at::Tensor& logits, const at::Tensor& top) {
+  return (logits - top).exp().masked_fill(logits == DivergenceSums::kNone, 0.0);
+}
+
 }  // namespace
 
 void DivergenceSums::add(std::span<const float> of_model, std::span<const float> of_reference,
@@ -24,19 +35,19 @@ void DivergenceSums::add(std::span<const float> of_model, std::span<const float>
   for (std::size_t i = 0; i < of_model.size(); ++i) {
     const double logit = of_model[i] / temperature;
     const double other = of_reference[i] / temperature;
-    const double weight = std::exp(logit - top);
+    const double weight = share_of(logit, top);
     sum += weight;
     if (weight > 0.0) gap += weight * (logit - other);  // an offset may make a logit -infinity
-    reference_sum += std::exp(other - reference_top);
+    reference_sum += share_of(other, reference_top);
   }
 }
 
 void DivergenceSums::add(const DivergenceSums& other) {
   rebase(other.top, other.reference_top);
-  const double share = std::exp(other.top - top);
+  const double share = share_of(other.top, top);
   sum += other.sum * share;
   gap += other.gap * share;
-  reference_sum += other.reference_sum * std::exp(other.reference_top - reference_top);
+  reference_sum += other.reference_sum * share_of(other.reference_top, reference_top);
 }
 
 double DivergenceSums::divergence() const {
@@ -73,11 +84,11 @@ void add_by_tensors(const at::Tensor& of_model, const at::Tensor& of_reference, 
   const at::Tensor others = of_reference.to(at::kDouble) / temperature;
   const at::Tensor top = logits.amax(1, /*keepdim=*/true);
   const at::Tensor other_top = others.amax(1, /*keepdim=*/true);
-  const at::Tensor weights = (logits - top).exp();
+  const at::Tensor weights = shares_of(logits, top);
   const at::Tensor gaps = (weights * (logits - others)).masked_fill(weights == 0.0, 0.0);
   const at::Tensor columns =
       tensor::read_back(at::cat({top, weights.sum(1, true), gaps.sum(1, true), other_top,
-                                 (others - other_top).exp().sum(1, true)},
+                                 shares_of(others, other_top).sum(1, true)},
                                 1));  // [n, kDivergenceSums]
   const double* value = columns.const_data_ptr<double>();
   for (DivergenceSums& row : rows) {

@@ -62,6 +62,8 @@ void require_whole(const LmExamples& examples) {
   for (const auto& [name, texts] : examples.texts)
     if (texts.size() != examples.size())
       throw ShapeError("LmWindows: there is not one text `" + name + "` per example");
+  for (std::size_t example = 0; example < examples.size(); ++example)
+    if (examples.length(example) < 1) throw ShapeError("LmWindows: an example has no tokens");
   if (examples.group_size < 1 || std::ssize(examples.ends) % examples.group_size != 0)
     throw ShapeError("LmWindows: " + std::to_string(examples.size()) +
                      " examples are not whole groups of " + std::to_string(examples.group_size));

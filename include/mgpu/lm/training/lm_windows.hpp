@@ -57,7 +57,7 @@ public:
   /// (OnPolicyTexts). The room for an example has at most `seq_len` tokens, and at least as many as
   /// the example. `seed` determines the order in which each epoch visits the windows.
   ///
-  /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
+  /// Shapes: each example has 1 to seq_len tokens; columns have one value per token or example;
   ///         the number of examples is a multiple of LmExamples::group_size
   /// Errors: ShapeError if one of these conditions is violated.
   LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t seed,
