@@ -15,6 +15,7 @@
 #include <parquet/file_reader.h>
 #include <parquet/properties.h>
 
+#include <mgpu/base/half_float.hpp>
 #include <mgpu/base/utf8.hpp>
 
 namespace mgpu::input {
@@ -139,6 +140,9 @@ JsonValue value_at(const arrow::Array& array, std::int64_t i, int depth) {
       return integer_at<arrow::UInt32Array>(array, i);
     case Type::UINT64:
       return large_value(static_cast<const arrow::UInt64Array&>(array).Value(i));
+    case Type::HALF_FLOAT:
+      return real_value(
+          double{from_f16(static_cast<const arrow::HalfFloatArray&>(array).Value(i))});
     case Type::FLOAT:
       return real_value(double{static_cast<const arrow::FloatArray&>(array).Value(i)});
     case Type::DOUBLE:

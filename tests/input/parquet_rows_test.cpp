@@ -44,6 +44,7 @@ TEST(ParquetRowsTest, ValuesKeepTheirKind) {
   EXPECT_EQ(*rows[0].object.find("small")->integer(), -3);
   EXPECT_EQ(text_in(rows[0], "large"), "18446744073709551615");
   EXPECT_EQ(*rows[0].object.find("real")->real(), 0.5);
+  EXPECT_EQ(*rows[0].object.find("half")->real(), 0.25);
   EXPECT_EQ(text_in(rows[0], "bytes"), "h\xC3\xA9");
   EXPECT_EQ(rows[1].problem, "a text of it is not UTF-8");
 }
