@@ -8,6 +8,7 @@
 #include <mgpu/formats/json_value.hpp>
 
 #include "scalar_text.hpp"
+#include "wrapped_yaml.hpp"
 
 namespace mgpu {
 namespace {
@@ -36,7 +37,7 @@ std::string nest(const std::vector<YamlLine>& lines, const std::string& indent) 
     if (section.empty()) {
       for (const std::string& comment : line.above)
         text += indent + "# " + comment + "\n";
-      text += indent + line.name + ": " + line.value;
+      text += indent + line.name + ": " + wrapped_yaml(line.value, indent.size() + 2);
       text += (line.comment.empty() ? "" : "  # " + line.comment) + "\n";
       continue;
     }

@@ -47,6 +47,13 @@ Place place_in_argument(const Override& change, int column, std::string_view wha
   return place;
 }
 
+/// Returns whether quotes around a value from the command line belong to items of a list, as in
+/// `"a", "b"`. `inner` is the value without these quotes.
+bool keeps_quotes(const KeySpec& spec, std::string_view inner) {
+  return spec.type == KeyType::texts &&
+         std::ranges::find(spec.choices, inner) == spec.choices.end();
+}
+
 }  // namespace
 
 void KeyChecker::check_file(const YamlNode& root) {
@@ -105,7 +112,8 @@ void KeyChecker::check_override(const Override& change) {
   }
   YamlNode node;
   node.kind = YamlNode::Kind::scalar;
-  node.text = unquoted(change.value);
+  const std::string_view inner = unquoted(change.value);
+  node.text = keeps_quotes(*spec, inner) ? change.value : inner;
   node.place = place_in_argument(change, change.value_column, change.value);
   if (find_bad_utf8(node.text) != std::string::npos) {
     add({"E110", "a byte is not UTF-8", node.place}, {spec->name});

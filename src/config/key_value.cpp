@@ -14,6 +14,7 @@
 #include <mgpu/config/path_text.hpp>
 
 #include "scalar_text.hpp"
+#include "wrapped_yaml.hpp"
 
 namespace mgpu {
 namespace {
@@ -295,7 +296,7 @@ Read read_mapping(const KeySpec& spec, const YamlNode& node) {
 /// Reads a mapping that is written as text, such as "{a: 1}". All entries get the place of the
 /// whole text.
 Read read_mapping_text(const KeySpec& spec, const YamlNode& node) {
-  YamlDocument document = read_yaml("mapping: " + node.text, "");
+  YamlDocument document = read_yaml("mapping: " + wrapped_yaml(node.text, 1), "");
   const bool is_mapping = document.problems.empty() && document.root.items.size() == 1 &&
                           document.root.items[0].kind == YamlNode::Kind::mapping;
   if (!is_mapping) return wrong_type(spec);
@@ -311,10 +312,13 @@ Read read_mapping_text(const KeySpec& spec, const YamlNode& node) {
 Read read_list_text(const KeySpec& spec, const YamlNode& node) {
   if (node.text.starts_with('{')) return read_mapping_text(spec, node);
   const bool bracketed = node.text.starts_with('[');
-  YamlDocument list = read_yaml("list: " + (bracketed ? node.text : "[" + node.text + "]"), "");
+  const std::string flow = bracketed ? node.text : "[" + node.text + "]";
+  YamlDocument list = read_yaml("list: " + wrapped_yaml(flow, 1), "");
   const bool is_list = list.problems.empty() && list.root.items.size() == 1 &&
                        list.root.items[0].kind == YamlNode::Kind::sequence;
-  if (!is_list) return wrong_type(spec);
+  const bool is_blank = node.text.find_first_not_of(" \n\t,") == std::string::npos;
+  if (!is_list || (is_blank && !node.text.empty()))
+    return wrong_type(spec, is_blank ? "put it into double quotes, as in \"\\n\"" : "");
   std::vector<YamlNode>& items = list.root.items[0].items;
   for (YamlNode& item : items)
     item.place = node.place;
@@ -336,8 +340,9 @@ Read read_key_value(const KeySpec& spec, const YamlNode& node) {
     case YamlNode::Kind::scalar:
       break;
   }
-  const bool is_list_text = is_list && !contains(spec.choices, node.text);
-  return is_list_text ? read_list_text(spec, node) : read_scalar(spec, node);
+  if (!is_list || contains(spec.choices, node.text)) return read_scalar(spec, node);
+  const bool is_element = spec.type == KeyType::texts && node.quoted && !node.text.empty();
+  return is_element ? read_list(spec, {node}) : read_list_text(spec, node);
 }
 
 Read read_key_value(const KeySpec& spec, std::string_view text) {

@@ -21,9 +21,17 @@ public:
   explicit LineScanner(const std::string& origin) : origin_(origin) {}
 
   /// Records the problems of a line. Returns the line in a form that the YAML parser can read.
-  std::string scan(std::string line) {
+  /// `next` is the line after it, or "".
+  std::string scan(std::string line, std::string_view next) {
     ++number_;
     const std::size_t spaces = std::min(line.find_first_not_of(' '), line.size());
+    if (!is_quote_open_ && flow_depth_ == 0) value_indent_ = spaces;
+    may_continue_ = !next.empty() && next.find_first_not_of(' ') > value_indent_;
+    if (is_quote_open_) {
+      is_quote_open_ = false;
+      scan_values(line, end_of_quote(line, 0, '"') + 1, /*at_start=*/false);
+      return line;
+    }
     if (block_indent_ && (spaces == line.size() || spaces > *block_indent_)) return line;
     block_indent_.reset();
     if (line.starts_with('%')) {
@@ -31,7 +39,7 @@ public:
       return "";
     }
     if (spaces < line.size() && line[spaces] == '\t') line = without_tabs(line, spaces);
-    scan_values(line);
+    scan_values(line, std::min(line.find_first_not_of(' '), line.size()), /*at_start=*/true);
     return line;
   }
 
@@ -49,17 +57,16 @@ private:
     return repaired + line.substr(end);
   }
 
-  /// Goes through the keys and values of a line. Adds missing closing quotes and counts open
-  /// brackets. Records the indentation of a line on which `|` or `>` opens a block of text. The
-  /// local variable `at_start` is true where a value or key may begin.
-  void scan_values(std::string& line) {
+  /// Goes through the keys and values of a line from offset `begin`. Adds missing closing quotes
+  /// and counts open brackets. Records the indentation of a line on which `|` or `>` opens a block
+  /// of text. `at_start` is true where a value or key may begin.
+  void scan_values(std::string& line, std::size_t begin, bool at_start) {
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
-    bool at_start = true;
-    for (std::size_t i = indent; i < line.size(); ++i) {
+    for (std::size_t i = begin; i < line.size(); ++i) {
       const char c = line[i];
       if (c == '#' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t')) return;
       if (at_start && (c == '"' || c == '\'')) {
-        i = end_of_quote(line, i);
+        i = end_of_quote(line, i + 1, c);
         at_start = false;
       } else if (at_start && flow_depth_ == 0 && (c == '|' || c == '>')) {
         block_indent_ = indent;
@@ -88,12 +95,14 @@ private:
     return at_start && spaced && (c == '-' || c == '?');
   }
 
-  /// Returns the offset of the closing quote. If the quote is missing, records a problem and adds
-  /// the quote at the end of the line.
-  std::size_t end_of_quote(std::string& line, std::size_t begin) {
-    const char quote = line[begin];
-    for (std::size_t i = begin + 1; i < line.size(); ++i) {
+  /// Returns the offset of the closing quote of a text that begins or continues at offset `begin`.
+  /// If the quote is missing, records a problem and adds the quote at the end of the line. If a
+  /// backslash at the end continues the text in the next line, returns the offset of the backslash.
+  std::size_t end_of_quote(std::string& line, std::size_t begin, char quote) {
+    for (std::size_t i = begin; i < line.size(); ++i) {
       if (quote == '"' && line[i] == '\\') {
+        is_quote_open_ = i + 1 == line.size() && may_continue_;
+        if (is_quote_open_) return i;
         ++i;
       } else if (line[i] == quote) {
         const bool doubled = quote == '\'' && i + 1 < line.size() && line[i + 1] == quote;
@@ -101,7 +110,7 @@ private:
         ++i;
       }
     }
-    add("E108", line, begin, 1, "a quote is not closed on its line",
+    add("E108", line, begin == 0 ? 0 : begin - 1, 1, "a quote is not closed on its line",
         std::string("close it with ") + quote + "; for text over several lines write `key: |`");
     while (!line.empty() && line.back() == '\\')
       line.pop_back();
@@ -122,6 +131,9 @@ private:
   int number_ = 0;
   int flow_depth_ = 0;
   std::optional<std::size_t> block_indent_;  // indentation of the line that opened a block of text
+  bool is_quote_open_ = false;               // a text in double quotes continues in the next line
+  bool may_continue_ = false;                // the next line is indented more than value_indent_
+  std::size_t value_indent_ = 0;  // indentation of the line on which a list or text began
   std::vector<Problem> problems_;
 };
 
@@ -161,8 +173,8 @@ std::vector<std::string_view> split_lines(std::string_view text) {
 
 std::vector<Problem> repair_lines(std::vector<std::string>& lines, const std::string& origin) {
   LineScanner scanner(origin);
-  for (std::string& line : lines)
-    line = scanner.scan(std::move(line));
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    lines[i] = scanner.scan(std::move(lines[i]), i + 1 < lines.size() ? lines[i + 1] : "");
   return scanner.take_problems();
 }
 

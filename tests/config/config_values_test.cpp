@@ -63,6 +63,59 @@ TEST_F(ConfigValuesTest, ATextWithAVariableOfTheCommandLineCanBeReadBack) {
             "the ${x} of $$");
 }
 
+TEST_F(ConfigValuesTest, AQuotedTextIsOneItemOfAList) {
+  const auto labels = [&](const std::string& written) {
+    return read_text(kEmptyRun + "data:\n  labels: " + written + "\n").texts("data.labels");
+  };
+  EXPECT_THAT(labels("\"\\n\\n\""), ElementsAre("\n\n"));
+  EXPECT_THAT(labels("' '"), ElementsAre(" "));
+  EXPECT_THAT(labels("\"However, \""), ElementsAre("However, "));
+  EXPECT_THAT(labels("'### '"), ElementsAre("### "));
+  EXPECT_THAT(labels("\"Yes, sir\""), ElementsAre("Yes, sir"));
+  EXPECT_THAT(labels("'[/INST]'"), ElementsAre("[/INST]"));
+  EXPECT_THAT(labels("|\n    a, b"), ElementsAre("a, b\n"));
+  EXPECT_THAT(labels("''"), IsEmpty());
+  EXPECT_THAT(labels("a, b"), ElementsAre("a", "b"));
+}
+
+TEST_F(ConfigValuesTest, QuotesOfTheCommandLineBelongToTheItemsOfAList) {
+  const auto labels = [&](const std::string& written) {
+    return read({{"/conf/run.yaml", kEmptyRun}}, {}, {"data.labels=" + written})
+        .texts("data.labels");
+  };
+  EXPECT_THAT(labels(R"("a", "b, c")"), ElementsAre("a", "b, c"));
+  EXPECT_THAT(labels(R"("\n\n")"), ElementsAre("\n\n"));
+  EXPECT_THAT(labels("'a'"), ElementsAre("a"));
+  for (const char* empty : {"\n\n", " ", ","}) {
+    try {
+      labels(empty);
+      ADD_FAILURE() << "nothing is refused";
+    } catch (const ConfigFailure& failure) {
+      EXPECT_EQ(failure.problems().at(0).code, "E104");
+      EXPECT_THAT(failure.problems().at(0).help, HasSubstr("double quotes"));
+    }
+  }
+}
+
+TEST_F(ConfigValuesTest, LongTextsAndListsCanBeReadBack) {
+  table_.add({.name = "run.note", .type = KeyType::text, .default_value = "", .summary = "a note"});
+  std::string text = kEmptyRun + "run:\n  note: |\n";
+  for (int line = 0; line < 2000; ++line)
+    text += "    it's \"" + std::to_string(line) + "\" \\ \t" +
+            std::string(static_cast<std::size_t>(line % 50), ' ') + "é漢, [\n";
+  text += "data:\n  labels:\n";
+  for (int label = 0; label < 3000; ++label)
+    text += "    - \"label, it's \\\"" + std::to_string(label) + "\\\"\"\n";
+
+  const Config config = read_text(text);
+  const Config again = read_text(config.resolved_yaml());
+
+  EXPECT_EQ(again.text("run.note"), config.text("run.note"));
+  EXPECT_EQ(again.texts("data.labels"), config.texts("data.labels"));
+  EXPECT_EQ(config.texts("data.labels").size(), 3000U);
+  EXPECT_EQ(again.identity(), config.identity());
+}
+
 TEST_F(ConfigValuesTest, AControlCharacterOfTheCommandLineIsRefused) {
   for (const std::string bad : {"a\x01z", "a\rz", "a\x7Fz"}) {
     try {

@@ -69,6 +69,26 @@ TEST(YamlDocumentTest, PlacesOfQuotedTextsEndAtTheirClosingQuote) {
   EXPECT_THAT(lengths, ElementsAre(7, 5, 2, 4));
 }
 
+TEST(YamlDocumentTest, ABackslashContinuesATextInDoubleQuotes) {
+  const YamlDocument document =
+      read_yaml("a: \"x\\\n  \\ 'y\\\n   \\\"z\"  # why\nb: [\"1\\\n  2\", c]\nd: e\n", "f");
+
+  ASSERT_THAT(codes(document), IsEmpty());
+  EXPECT_EQ(document.root.items.at(0).text, "x 'y\"z");
+  EXPECT_EQ(document.root.items.at(1).items.at(0).text, "12");
+  EXPECT_EQ(document.root.items.at(2).place.line, 6);
+}
+
+TEST(YamlDocumentTest, AnOpenQuoteEndsBeforeALineThatIsNotIndented) {
+  const YamlDocument document = read_yaml("a: \"x\\\nb: 1\nc:\n  d: \"y\\\n  e: 2\n", "f");
+
+  ASSERT_THAT(codes(document), ElementsAre("E108", "E108"));
+  EXPECT_EQ(document.problems.at(0).place.line, 1);
+  EXPECT_EQ(document.problems.at(0).place.column, 4);
+  EXPECT_EQ(document.root.items.at(1).text, "1");
+  EXPECT_EQ(document.root.items.at(2).items.at(1).text, "2");
+}
+
 TEST(YamlDocumentTest, LimitsAreExact) {
   EXPECT_THAT(codes(read_yaml("a: " + repeated("[", 31) + repeated("]", 31), "f")), IsEmpty());
   EXPECT_THAT(codes(read_yaml("a: " + repeated("[", 32) + repeated("]", 32), "f")),

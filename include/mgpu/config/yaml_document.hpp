@@ -40,9 +40,10 @@ struct YamlLimits {
 
 /// Parses the part of YAML that people write by hand into a configuration, strictly.
 ///
-/// It refuses repeated keys, anchors, aliases, merge keys, tags, directives, several documents,
-/// keys that are lists or mappings, and text over several lines without `|` or `>`. It also refuses
-/// tabs as indentation, control characters, bytes that are not UTF-8, and files beyond YamlLimits.
+/// It refuses repeated keys, anchors, aliases, merge keys, tags, directives, several documents, and
+/// keys that are lists or mappings. Text over several lines needs `|` or `>`, or double quotes and
+/// a backslash at the end of each line but the last. It also refuses tabs as indentation, control
+/// characters, bytes that are not UTF-8, and files beyond YamlLimits.
 /// After a tab or an unclosed quote, read_yaml() records the problem and continues as if the line
 /// were correct. After an error in the structure, it stops.
 ///
