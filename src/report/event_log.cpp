@@ -99,12 +99,19 @@ void EventLog::record(const Event& event, double now_s) {
   if (options_.json) output_.out(line + '\n');
 }
 
+EventLog::LoopName EventLog::name_of(const Event& event) {
+  const Event::Value* session = find_field(event, "session");
+  const auto* name = session == nullptr ? nullptr : std::get_if<std::string>(session);
+  return {event.word, name == nullptr ? "" : *name};
+}
+
 void EventLog::progress(const Event& event, const Position& at, double now_s) {
-  auto found = loops_.find(event.word);
+  const LoopName name = name_of(event);
+  auto found = loops_.find(name);
   const bool begins = found == loops_.end() || found->second.total != at.total;
   if (begins) {
     Loop fresh{at.total, {}, LineSchedule(now_s), now_s};
-    found = loops_.insert_or_assign(event.word, std::move(fresh)).first;
+    found = loops_.insert_or_assign(name, std::move(fresh)).first;
   }
   Loop& loop = found->second;
   const bool ends = at.done >= at.total;

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <sstream>
 
 #include <fcntl.h>
@@ -145,6 +146,24 @@ TEST_F(EventLogTest, ALoopGoesOnAfterAnotherInterruptedIt) {
   EXPECT_EQ(train_lines.size(), 6U);  // at 1 2 5 10 30 60 s
   EXPECT_THAT(train_lines.back(), HasSubstr("step 60/100 60.0%  loss 0.5000  1.00 step/s  eta "
                                             "0:00:40"));
+}
+
+TEST_F(EventLogTest, SessionsThatDoTheSameHaveSeparateLoops) {
+  EventLog log = this->log();
+  for (int step = 0; step < 100; ++step) {
+    now_s_ = step;
+    for (const auto& [session, total] :
+         std::map<std::string, std::int64_t>{{"a", 100}, {"b", 200}}) {
+      Event named = train(step, total);
+      named.fields.emplace(named.fields.begin(), "session", session);
+      log.event(named);
+    }
+  }
+
+  const std::vector<std::string> lines = lines_of(out_);
+  EXPECT_EQ(lines.size(), 12U);  // of each session at 1 2 5 10 30 60 s
+  EXPECT_THAT(lines.at(10), HasSubstr("session a  step 60/100 60.0%  loss 0.5000  1.00 step/s"));
+  EXPECT_THAT(lines.at(11), HasSubstr("session b  step 60/200 30.0%  loss 0.5000  1.00 step/s"));
 }
 
 TEST_F(EventLogTest, EventsAreTypedJsonAndProgressIsThinned) {

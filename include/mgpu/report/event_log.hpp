@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/sinks.hpp>
@@ -97,6 +98,10 @@ public:
   void check() const;
 
 private:
+  /// Event::word of a loop's events, and their field `session`; "" for a run without sessions.
+  using LoopName = std::pair<std::string, std::string>;
+
+  static LoopName name_of(const Event& event);
   void record(const Event& event, double now_s);
   void progress(const Event& event, const Position& at, double now_s);
   void log_progress(const Event& event, const Position& at, const ProgressMeter& meter);
@@ -122,7 +127,7 @@ private:
   std::optional<LineFile> events_;
   std::optional<LineFile> run_log_;
   ProgressBar bar_;
-  std::map<std::string, Loop> loops_;  // running loops, by Event::word
+  std::map<LoopName, Loop> loops_;  // running loops
 };
 
 }  // namespace mgpu::report
