@@ -281,6 +281,21 @@ class Experiment(ExperimentCase):
         self.assertIn("No space left", self.states()["rollouts"]["error"])
         self.assertIn("results.h5", ended.err + ended.out)
 
+    def test_a_stage_is_merged_or_resumed_by_its_directory(self):
+        full = program.failpoint("results.create:3:ENOSPC")
+        for is_merged in (True, False):
+            with self.subTest(is_merged=is_merged):
+                self.run_to(1, 1, config=self.config, env=full)
+                [stage] = (self.output / "graph" / "stages" / "rollouts").glob("2*")
+                if is_merged:
+                    self.run_to(0, 1, "--merge", str(stage), config=None)
+                else:
+                    self.run_to(0, 1, f"--resume={stage}",
+                                config=stage / "repro" / "config.resolved.yaml")
+                with h5py.File(stage / "results.h5") as file:
+                    self.assertEqual(file.attrs["status"], "complete")
+                self.start_over()
+
     def test_a_stage_that_failed_once_begins_again(self):
         ended = self.run_to(0, 1, "experiment.retries=1", config=self.config,
                             env=program.failpoint("results.create:3:ENOSPC"))

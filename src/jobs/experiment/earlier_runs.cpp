@@ -93,7 +93,7 @@ std::string marks_of(const Stage& stage, const Config& config) {
 
 std::string identity_with(const Config& config, const std::string& marks,
                           const std::map<std::string, std::string>& of_device) {
-  return run::run_identity(config, {}, of_device) + ", files=" + sha256_hex(marks);
+  return store::with_input_files(run::run_identity(config, {}, of_device), sha256_hex(marks));
 }
 
 /// Returns a copy of `of_device`, the result of run::device_keys() (batch sizes and other sizes on

@@ -142,6 +142,13 @@ void require_own_file(const fs::path& path) {
                  ""});
 }
 
+constexpr const char* kInputFiles = ", files=";
+
+/// Returns an identity without the mark of with_input_files(), if it has one.
+std::string without_input_files(const std::string& identity) {
+  return identity.substr(0, identity.rfind(kInputFiles));
+}
+
 OpenedRun resume_this(const RunRequest& request) {
   RunRecord::read(request.resume);
   const fs::path folder = fs::canonical(request.resume);  // the link `latest` may change soon
@@ -154,7 +161,7 @@ OpenedRun resume_this(const RunRequest& request) {
                      "start anew: --resume=never"};
   if (!record.finished || request.reopens) refuse_format_1(record, folder);
   const RunRequest resolved = as_resolved_in(record, request);
-  if (record.identity != resolved.identity) {
+  if (without_input_files(record.identity) != without_input_files(resolved.identity)) {
     report.sentence = "this run directory belongs to another configuration";
     for (std::string& line : differences(record.keys, resolved.keys, {"there", "here"}))
       report.lines.push_back(std::move(line));
@@ -181,6 +188,10 @@ void make_folder(const fs::path& folder) {
                  "cannot create the run directory: " + error.message(),
                  {"  --> " + folder.string()},
                  "choose another folder: --output DIR"});
+}
+
+std::string with_input_files(const std::string& identity, const std::string& mark) {
+  return identity + kInputFiles + mark;
 }
 
 std::string with_resolved_key(std::string identity, const std::string& key,

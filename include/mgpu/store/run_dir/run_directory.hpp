@@ -31,6 +31,11 @@ struct RunRequest {
   std::uint64_t needed_bytes = 0;  // free space that the run needs to begin
 };
 
+/// Returns the identity of a run that depends on the bytes of input files, too. `mark` is a
+/// checksum of these files. A request that names a run directory continues a run with such an
+/// identity without giving the mark.
+std::string with_input_files(const std::string& identity, const std::string& mark);
+
 /// A run's directory outputs/<name>/<stamp>/, new or continued. It is locked, and has a new attempt
 /// number.
 ///
