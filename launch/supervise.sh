@@ -45,41 +45,70 @@ names_its_run() {
   done
 }
 
+# find_places DIR: fills `places` with the run directory, and for an experiment with those of its
+# stages, which hold its work
+find_places() {
+  places=("$1")
+  [[ ! -e $1/job_states.json ]] || places+=("${1%/*}"/stages/*/2*)
+}
+
 # progress DIR: prints a value that changes when a chunk was journaled, a checkpoint published, or a
 # death traced to samples, because more deaths by the same sample quarantine it. A ledger of less
 # than 512 bytes does not count: each attempt begins a ledger, and such a small one has no chunk
 # yet.
 progress() {
-  local bytes newest deaths places=("$1")
-  # The work of an experiment is in the run directories of its stages.
-  [[ ! -e $1/job_states.json ]] || places+=("${1%/*}"/stages/*/2*)
+  local bytes newest deaths places
+  find_places "$1"
   bytes=$(find "${places[@]/%//parts}" -type f -size +511c -printf '%s\n' 2>/dev/null | paste -sd+)
   newest=$(find "${places[@]/%//ckpt}" -name 'step_????????' -prune -printf '%p\n' 2>/dev/null |
     sort | paste -sd' ')
-  deaths=$(wc -l 2>/dev/null <"$1/quarantine.jsonl")
+  deaths=$(cat "${places[@]/%//quarantine.jsonl}" 2>/dev/null | wc -l)
+  [[ $deaths -gt 0 ]] || deaths=''
   [[ ${deaths:-0} -le $max_traced ]] || deaths=$max_traced
   echo "$((${bytes:-0})) $newest${deaths:+ $deaths}"
 }
 
+# last_attempt DIR: prints the number of the last attempt of a run directory, such as 0012
+last_attempt() {
+  find "$1/attempts" -name '[0-9]*.json' -printf '%f\n' 2>/dev/null | sort -n | tail -n 1 |
+    sed 's/\.json$//'
+}
+
 # note_death DIR RANK SIGNAL: tells the next attempt which rank died first by itself, and by which
 # signal (a number or name). The ranks may have recorded the death already, but they cannot see
-# SIGKILL.
+# SIGKILL. If the rank died in a stage of an experiment, the note is for the next attempt of the
+# stage, too.
 note_death() {
-  local last note cause
-  last=$(find "$1/attempts" -name '[0-9]*.json' -printf '%f\n' 2>/dev/null | sort -n | tail -n 1)
-  [[ -n $last ]] || return 0
-  note=$1/attempts/${last%.json}.died
+  local attempt cause mark note place places world_mark
   case $3 in
     [0-9]*) cause=SIG$(kill -l "$3" 2>/dev/null) || return 0 ;;
     Killed | 'Out Of Memory') cause=SIGKILL ;;
     *) cause=unknown ;;
   esac
   [[ $cause != SIGTERM && $cause != SIGINT ]] || return 0
-  if [[ ! -s $note ]]; then
-    printf '%s launcher %s\n' "$2" "$cause" >"$note"
-  elif grep -qx "$2 watchdog unknown" "$note"; then
-    printf '%s watchdog %s\n' "$2" "$cause" >"$note"
-  fi
+  find_places "$1"
+  for place in "${places[@]}"; do
+    attempt=$(last_attempt "$place")
+    [[ -n $attempt ]] || continue
+    mark=$place/working/attempt_${attempt}.rank_$(printf %04d "$2")
+    [[ $place != "$1" ]] || world_mark=$mark
+    # A mark that is older than that of the experiment is from an earlier world.
+    [[ $place == "$1" || $mark -nt $world_mark ]] || continue
+    note=$place/attempts/$attempt.died
+    if grep -qsx "$2 watchdog unknown" "$note"; then
+      printf '%s watchdog %s\n' "$2" "$cause" >"$note"
+    elif [[ ! -s $note ]] && { [[ $place == "$1" ]] || is_alone_on_host "$world_mark"; }; then
+      printf '%s launcher %s\n' "$2" "$cause" >"$note"
+    fi
+  done
+}
+
+# is_alone_on_host MARK: whether the rank with this mark is the only one on its host. Otherwise a
+# rank of the host notes deaths in stages, unless the whole host is lost.
+is_alone_on_host() {
+  local host
+  read -r host _ 2>/dev/null <"$1" || return 1
+  [[ $(grep -ls "^$host " "${1%.rank_*}".rank_*) == "$1" ]]
 }
 
 # visible_gpus: prints how many GPUs a process of this host can use

@@ -22,6 +22,7 @@ void keep_activity_in(Activity* place) noexcept {
   const Activity& before = activity();
   next.phase.set(before.phase.get());
   next.position.set(before.position.get());
+  next.death_note.set(before.death_note.get());
   next.marks = before.marks.load() + 1;
   current = &next;
 }

@@ -10,16 +10,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/death_note.hpp>
 
 namespace mgpu {
 namespace {
 
-// A signal handler must not allocate memory. So prepare_death_note() stores the path and the rank
-// in these variables, and write_death_note() makes the text on the stack.
-constexpr std::size_t kMaxPath = 4096;
-char note_path[kMaxPath];
-std::atomic<bool> has_path{false};
+// A signal handler must not allocate memory. So prepare_death_note() stores the path in the
+// Activity and the rank in this variable, and write_death_note() makes the text on the stack.
 std::atomic<int> prepared_rank{0};
 
 const char* short_name_of(int signal) noexcept {
@@ -63,18 +61,16 @@ private:
 }  // namespace
 
 void prepare_death_note(const fs::path& file, int own_rank) {
+  constexpr std::size_t kMaxPath = 4096;
   const std::string text = file.string();
-  has_path = false;
-  if (text.empty() || text.size() >= kMaxPath) return;
-  std::memcpy(note_path, text.c_str(), text.size() + 1);
   prepared_rank = own_rank;
-  has_path = true;
+  activity().death_note.set(text.size() < kMaxPath ? text : "");
 }
 
-void write_death_note(int rank, const char* witness, const char* cause) noexcept {
-  if (!has_path) return;
-  const int file = ::open(note_path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-  if (file < 0) return;
+void write_death_note(const char* file, int rank, const char* witness, const char* cause) noexcept {
+  if (*file == '\0') return;
+  const int note = ::open(file, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+  if (note < 0) return;
   Line line;
   line.add(rank);
   line.add(" ");
@@ -82,12 +78,12 @@ void write_death_note(int rank, const char* witness, const char* cause) noexcept
   line.add(" ");
   line.add(cause);
   line.add("\n");
-  [[maybe_unused]] const ssize_t written = ::write(file, line.text().data(), line.text().size());
-  ::close(file);
+  [[maybe_unused]] const ssize_t written = ::write(note, line.text().data(), line.text().size());
+  ::close(note);
 }
 
 void write_own_death_note(int signal) noexcept {
-  write_death_note(prepared_rank, "self", short_name_of(signal));
+  write_death_note(activity().death_note.get(), prepared_rank, "self", short_name_of(signal));
 }
 
 std::optional<DeathNote> read_death_note(const fs::path& file) {

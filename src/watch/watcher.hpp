@@ -61,6 +61,7 @@ private:
   [[noreturn]] void report_and_leave(const ErrorReport& report);
   [[noreturn]] void follow_verdict();
   [[noreturn]] void publish_reports();
+  void note_death(int rank, const char* cause) const;
   void write_crash_file();
   void wait_for_local_reports() const;
   void wait_for_nodes();

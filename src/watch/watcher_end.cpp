@@ -87,15 +87,23 @@ void Watchdog::Watcher::report_death(int rank) {
     return slot_of(other).presence == Presence::here && is_gone(other);
   };
   const bool is_alone = std::ranges::count_if(local_ranks(), is_dead) == 1;
-  if (is_alone && StopSignals::received() == 0) write_death_note(rank, "watchdog", "unknown");
+  if (is_alone && StopSignals::received() == 0) note_death(rank, "unknown");
   report_and_leave(report_of_death(scene(), rank, crash_cause_of(rank)));
+}
+
+/// Writes the death note of a rank to the path that the rank has prepared. The ranks of other nodes
+/// have their paths in memory of their nodes. Their notes go to the path of this rank.
+void Watchdog::Watcher::note_death(int rank, const char* cause) const {
+  const char* file = slot_of(rank).activity.death_note.get();
+  if (*file == '\0') file = own().activity.death_note.get();
+  write_death_note(file, rank, "watchdog", cause);
 }
 
 void Watchdog::Watcher::report_hang(const Culprit& culprit) {
   // With a death note, the rows that the rank worked on count as the cause of the hang. So the note
   // is written only if the rank hangs outside of communication calls. No note is written if the
   // process is suspended (SIGSTOP), or if the rank may be waiting for other ranks.
-  if (culprit.sign == Sign::outside) write_death_note(culprit.rank, "watchdog", "hang");
+  if (culprit.sign == Sign::outside) note_death(culprit.rank, "hang");
   Scene scene = this->scene();
   const Slot& slot = slot_of(culprit.rank);
   const bool is_slow = scene.states[static_cast<std::size_t>(culprit.rank)].call() == nullptr &&

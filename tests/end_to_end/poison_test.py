@@ -221,5 +221,51 @@ class Generate(PoisonCase):
         self.assertEqual(len(set(poisoned)), 1)
 
 
+class Experiment(PoisonCase):
+    """Two stages at once. Their ranks are those of other groups than the world."""
+    rows_of = {"poisoned": 30, "whole": 20}
+    guilty = 25  # a row that only one stage has
+
+    def input_rows(self):
+        return [{"prompt": words(i)} for i in range(ROWS)]
+
+    def write(self, order):
+        stages = self.folder / "stages"
+        stages.mkdir(exist_ok=True)
+        for name, rows in self.rows_of.items():
+            (stages / f"{name}.yaml").write_text(
+                "schema: 1\njob: generate\n"
+                f"run: {{name: {name}, output: {self.output}, chunk_size: {self.chunk_rows}}}\n"
+                f"model: {{path: {self.model}}}\ndata: {{path: {self.data}, max_samples: {rows}}}\n"
+                "generate: {max_new_tokens: 4, batch_size: 3}\noutput: {max_failed: 1}\n")
+        self.config = self.folder / "experiment.yaml"
+        self.config.write_text("schema: 1\njob: experiment\nrun: {name: tiny}\n"
+                               f"experiment: {{folder: stages, stages: [{', '.join(order)}]}}\n")
+
+    def arguments(self, *more):
+        return [self.config, f"run.output={self.output}", *more]
+
+    def rows_in(self, stage):
+        folder = self.output / "tiny" / "stages" / stage / "latest"
+        self.run_to(0, 1, "--export", "jsonl", str(folder), config=None)
+        return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+
+    def test_a_row_that_kills_a_rank_of_a_stage_is_left_out_in_that_stage(self):
+        plan = program.failpoint(f"sample.{self.guilty}:1:kill;" + slow_chunks(4))
+        self.write(sorted(self.rows_of))
+        self.run_job(0, 3)
+        golden = {stage: self.rows_in(stage) for stage in self.rows_of}
+        for order in (sorted(self.rows_of), sorted(self.rows_of, reverse=True)):
+            self.start_over()
+            self.write(order)
+            self.run_job(0, 3, env=plan)
+            self.assertEqual(self.rows_in("whole"), golden["whole"])
+            found = self.rows_in("poisoned")
+            self.assertIn("killed by SIGKILL in attempts 1 and 2", found[self.guilty]["reason"])
+            for row, expected in zip(found, golden["poisoned"]):
+                if row["prompt_index"] != self.guilty:
+                    self.assertEqual(row, expected)
+
+
 if __name__ == "__main__":
     program.main()

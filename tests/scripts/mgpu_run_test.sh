@@ -157,6 +157,36 @@ case_who_died_first_is_noted_once() {
   [[ $(progress "$work/notes") == "0  $max_traced" ]] || broken 'not for ever'
 }
 
+case_a_death_in_a_stage_is_noted_there() {
+  local run=$work/deaths/2026 stages=$work/deaths/stages place
+  for place in "$run" "$stages"/{old,other,guilty}/2026; do
+    mkdir -p "$place"/{attempts,working}
+    touch "$place/attempts/0003.json"
+  done
+  touch "$run/job_states.json"
+  echo 'n idle' >"$stages/old/2026/working/attempt_0003.rank_0001"
+  touch -d '1 hour ago' "$stages/old/2026/working/attempt_0003.rank_0001"
+  echo 'n idle' | tee "$run/working/attempt_0003.rank_000"{0,1} >/dev/null
+  touch -d '1 minute ago' "$run/working/attempt_0003.rank_0001"
+  echo 'n at 7 0 4' >"$stages/other/2026/working/attempt_0003.rank_0000"
+  echo 'n at 7 0 4' >"$stages/guilty/2026/working/attempt_0003.rank_0001"
+  note_death "$run" 1 9
+  [[ $(cat "$run/attempts/0003.died") == '1 launcher SIGKILL' ]] || broken 'the experiment'
+  [[ -z $(find "$stages" -name '*.died') ]] || broken 'a lost host is no death of a stage'
+  echo '1 watchdog unknown' >"$stages/guilty/2026/attempts/0003.died"
+  note_death "$run" 1 9
+  [[ $(cat "$stages/guilty/2026/attempts/0003.died") == '1 watchdog SIGKILL' ]] ||
+    broken 'the signal is added'
+  rm "$stages/guilty/2026/attempts/0003.died" "$run/working/attempt_0003.rank_0000"
+  note_death "$run" 1 9
+  [[ $(cat "$stages/guilty/2026/attempts/0003.died") == '1 launcher SIGKILL' ]] ||
+    broken 'a rank alone on its host'
+  [[ $(find "$stages" -name '*.died' | wc -l) == 1 ]] || broken 'other stages'
+  [[ $(progress "$run") == '0 ' ]] || broken 'no death was traced'
+  seq 2 >"$stages/guilty/2026/quarantine.jsonl"
+  [[ $(progress "$run") == '0  2' ]] || broken 'deaths that were traced in a stage'
+}
+
 case_stages_of_an_experiment_are_progress() {
   local run=$work/graph/2026 stage=$work/graph/stages/first/2026 before
   mkdir -p "$run" "$stage/ckpt/step_00000001" "$stage/parts"

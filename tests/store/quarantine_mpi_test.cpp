@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/death_note.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
@@ -120,11 +121,27 @@ TEST_F(QuarantineTest, ARankThatWorkedOnNothingLeavesNoSuspects) {
     quarantine.begin({7, 0, 4});
     quarantine.end();
     world_.barrier();
-    if (world_.rank() == 0) write_death_note(0, "watchdog", "unknown");
+    if (world_.rank() == 0) write_death_note(activity().death_note.get(), 0, "watchdog", "unknown");
     world_.barrier();
   }
   const Quarantine quarantine(folder_.path(), world_, 2);
   EXPECT_TRUE(quarantine.deaths().empty());
+}
+
+TEST_F(QuarantineTest, AGroupOfTheWorldNamesItsRanksByTheirNumbersInTheWorld) {
+  const cluster::Group half = world_.split(world_.rank() % 2, -world_.rank());
+  const fs::path folder = folder_.path() / ("half" + std::to_string(world_.rank() % 2));
+  const std::string name = "attempt_0001.rank_000" + std::to_string(world_.rank());
+  const Quarantine whole(folder_.path(), world_, 1);
+  const std::string before = activity().death_note.get();
+  {
+    Quarantine quarantine(folder, half, 1);
+    quarantine.begin({7, 0, 4});
+    EXPECT_TRUE(fs::exists(folder / "working" / name));
+    EXPECT_EQ(activity().death_note.get(), (folder / "attempts" / "0001.died").string());
+    world_.barrier();
+  }
+  EXPECT_EQ(activity().death_note.get(), before);
 }
 
 TEST_F(QuarantineTest, TheFirstNoteStays) {
@@ -132,7 +149,7 @@ TEST_F(QuarantineTest, TheFirstNoteStays) {
   if (world_.rank() != 0) return;
   prepare_death_note(file, 3);
   write_own_death_note(SIGBUS);
-  write_death_note(1, "watchdog", "unknown");
+  write_death_note(file.c_str(), 1, "watchdog", "unknown");
   prepare_death_note({}, 3);
   const auto note = read_death_note(file);
   ASSERT_TRUE(note.has_value());

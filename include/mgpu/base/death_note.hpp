@@ -7,7 +7,8 @@
 
 namespace mgpu {
 
-/// The rank that died first in an attempt (one start of the program), and the cause of its death.
+/// The world rank that died first in an attempt (one start of the program), and the cause of its
+/// death.
 /// The file attempts/NNNN.died contains one line "RANK WITNESS CAUSE", written by the first process
 /// that notices a death. Ranks that die as a consequence find the file and leave it unchanged.
 ///
@@ -20,14 +21,14 @@ struct DeathNote {
   std::string cause;  // a signal such as "SIGSEGV", "hang", or "unknown"
 };
 
-/// Sets the path of the death note for write_death_note(), and the rank for write_own_death_note().
-/// A later call replaces the path and the rank. With a path that is empty or longer than 4,095
-/// bytes, no death note is written.
+/// Sets the path of this process's death note (Activity::death_note), and its world rank, for
+/// write_own_death_note(). A later call replaces both. With a path that is empty or longer than
+/// 4,095 bytes, no death note is written.
 void prepare_death_note(const fs::path& file, int own_rank);
 
-/// Writes the death note unless the file exists. Async-signal-safe; errors are ignored, because the
-/// process is about to end.
-void write_death_note(int rank, const char* witness, const char* cause) noexcept;
+/// Writes the death note of world rank `rank` unless the file exists. Does nothing if `file` is "".
+/// Async-signal-safe; errors are ignored, because the process is about to end.
+void write_death_note(const char* file, int rank, const char* witness, const char* cause) noexcept;
 
 /// Writes a death note for this rank, with the witness `self` and the name of `signal` as the
 /// cause. Called in the handler of the signal that ends the process.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/death_note.hpp>
 #include <mgpu/base/failpoint.hpp>
 #include <mgpu/cluster/try_together.hpp>
@@ -55,20 +56,23 @@ std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths) {
   return rows;
 }
 
-Quarantine::Quarantine(std::filesystem::path run_directory, const cluster::Group& world,
+Quarantine::Quarantine(std::filesystem::path run_directory, const cluster::Group& group,
                        std::uint32_t attempt)
-    : directory_(std::move(run_directory)), attempt_(attempt), rank_(world.rank()) {
+    : directory_(std::move(run_directory)),
+      attempt_(attempt),
+      world_rank_(group.world_rank(group.rank())),
+      note_before_(activity().death_note.get()) {
   const std::string text = cluster::on_rank_0(
-      world, [&] { return text_of(collect_deaths(directory_, file(), attempt_)); });
+      group, [&] { return text_of(collect_deaths(directory_, file(), attempt_)); });
   deaths_ = deaths_in(text, file());
   rows_ = rows_to_quarantine(deaths_);
-  cluster::run_together(world,
-                        [&] { mark_ = std::make_unique<Mark>(directory_, attempt_, rank_); });
-  prepare_death_note(note_path(directory_, attempt_), rank_);
+  cluster::run_together(group,
+                        [&] { mark_ = std::make_unique<Mark>(directory_, attempt_, world_rank_); });
+  prepare_death_note(note_path(directory_, attempt_), world_rank_);
 }
 
 Quarantine::~Quarantine() {
-  prepare_death_note({}, rank_);
+  prepare_death_note(note_before_, world_rank_);
 }
 
 void Quarantine::begin(const WorkSpan& span) {
@@ -95,16 +99,16 @@ const std::string* Quarantine::reason(std::uint32_t phase, std::int64_t sample) 
   return found == rows_.end() ? nullptr : &found->reason;
 }
 
-void Quarantine::forget(const cluster::Group& world, ChunkJournal& journal,
+void Quarantine::forget(const cluster::Group& group, ChunkJournal& journal,
                         std::int64_t chunk_rows) {
-  cluster::run_together(world, [&] {
-    if (rank_ != 0) return;
+  cluster::run_together(group, [&] {
+    if (group.rank() != 0) return;
     for (const QuarantinedRow& row : rows_)
       journal.append(row.phase, static_cast<std::uint64_t>(row.sample / chunk_rows), {});
   });
   journal.commit();
-  cluster::run_together(world, [&] {
-    if (rank_ != 0 || deaths_.empty()) return;
+  cluster::run_together(group, [&] {
+    if (group.rank() != 0 || deaths_.empty()) return;
     fs::path old = file();
     old.replace_filename("quarantine.before_" + std::to_string(attempt_) + ".jsonl");
     rename_durably(file(), old, "quarantine");

@@ -28,7 +28,7 @@ struct WorkSpan {
 /// recorded, not ranks that died in consequence.
 struct Death {
   std::uint32_t attempt = 0;
-  int rank = 0;
+  int rank = 0;  // in the world
   std::string host;
   WorkSpan span;
   std::string cause;  // such as "SIGSEGV" or "hang", see DeathNote
@@ -50,8 +50,8 @@ std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 /// Records the samples that each rank works on, and finds those that killed ranks of earlier
 /// attempts.
 ///
-/// File working/attempt_NNNN.rank_RRRR names the current samples of a rank. Each begin() and end()
-/// is one small write, which survives the death of the process. If the death note
+/// File working/attempt_NNNN.rank_RRRR names the current samples of a world rank. Each begin() and
+/// end() is one small write, which survives the death of the process. If the death note
 /// attempts/NNNN.died names a rank, the next attempt adds a line with that rank's samples to
 /// quarantine.jsonl. A death does not count if the launcher wrote the death note although other
 /// ranks ran on the same host. In this case the whole node probably failed. If only one rank had
@@ -59,12 +59,12 @@ std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 class Quarantine {
 public:
   /// Adds new deaths to quarantine.jsonl, removes the files of earlier attempts from working/, and
-  /// sets the path of this attempt's death note.
+  /// sets the path of this attempt's death note. The destructor restores the previous path.
   ///
-  /// Ranks:  collective over `world`.
+  /// Ranks:  collective over `group`, the ranks of the run directory.
   /// Errors: Failure on all ranks: E601 (cannot be created), E602 (write failed), E603 (read
   ///         failed); E604 (exit 80) for a damaged quarantine.jsonl.
-  Quarantine(std::filesystem::path run_directory, const cluster::Group& world,
+  Quarantine(std::filesystem::path run_directory, const cluster::Group& group,
              std::uint32_t attempt);
   ~Quarantine();
   Quarantine(const Quarantine&) = delete;
@@ -96,9 +96,9 @@ public:
   /// quarantine.jsonl to quarantine.before_ATTEMPT.jsonl. `chunk_rows` is the number of samples per
   /// chunk.
   ///
-  /// Ranks:  collective over `world`.
+  /// Ranks:  collective over `group`, that of the constructor.
   /// Errors: Failure E601 (cannot be created) or E602 (write failed) on all ranks.
-  void forget(const cluster::Group& world, ChunkJournal& journal, std::int64_t chunk_rows);
+  void forget(const cluster::Group& group, ChunkJournal& journal, std::int64_t chunk_rows);
 
   /// Removes the files of this and earlier attempts from working/. Call it on one rank, when all
   /// samples are done.
@@ -109,7 +109,8 @@ private:
 
   std::filesystem::path directory_;
   std::uint32_t attempt_;
-  int rank_;
+  int world_rank_;
+  std::string note_before_;  // the path of the death note before this object was made
   std::vector<Death> deaths_;
   std::vector<QuarantinedRow> rows_;
   std::unique_ptr<Mark> mark_;
