@@ -141,6 +141,20 @@ class Dpo(RecipeCase):
         self.assertEqual(reference.stat().st_mtime_ns, written)
         self.assertEqual(self.bytes_of(), golden)
 
+    def test_other_weights_of_the_reference_are_refused(self):
+        folders = [self.folder / f"seed{seed}" for seed in range(2)]
+        for seed, folder in enumerate(folders):
+            self.train(1, f"run.seed={seed}", "train.max_steps=1", f"run.output={folder}")
+        model = self.folder / "model"
+        shutil.copytree(folders[0] / "tiny/latest/ckpt/last", model)
+        more = ("model.init=null", f"model.path={model}")
+        self.train(1, *more, code=137, env=program.failpoint("chunk.work:2:kill"))
+        shutil.rmtree(model)
+        shutil.copytree(folders[1] / "tiny/latest/ckpt/last", model)
+        ended = self.train(1, *more, code=73)
+        self.assertIn("or its weights have changed", ended.err)
+        self.assertEqual(self.num_runs(), 1)
+
     def test_a_reference_of_another_folder_is_used_and_freed(self):
         first = self.folder / "first"
         self.train(1, f"run.output={first}")

@@ -25,10 +25,13 @@ store::TableSpec reference_table(std::int64_t rows) {
   return {
       .path = kReferenceTable,
       .rows = rows,
-      .columns = {{"tokens", ColumnType::i64, 1, "learned tokens of the example", "tokens"},
-                  {"crc32c", ColumnType::i64, 1, "CRC-32C of its token ids and learned tokens", ""},
-                  {"log_prob", ColumnType::f64, 1,
-                   "log-probability of its learned tokens before the training", "nats"}},
+      .columns =
+          {{"tokens", ColumnType::i64, 1, "learned tokens of the example", "tokens"},
+           {"crc32c", ColumnType::i64, 1,
+            "CRC-32C of its token ids and learned tokens, which starts from that of the reference",
+            ""},
+           {"log_prob", ColumnType::f64, 1,
+            "log-probability of its learned tokens before the training", "nats"}},
       .signal = "",
       .axis = ""};
 }
@@ -43,11 +46,13 @@ public:
     return windows(number).examples().predictions(index(number));
   }
 
+  /// Returns a checksum of an example and of the reference's model folder.
   std::int64_t crc(std::size_t number) const {
     const lm::LmExamples& examples = windows(number).examples();
     const auto begin = static_cast<std::size_t>(examples.begin(index(number)));
     const auto length = static_cast<std::size_t>(examples.length(index(number)));
-    const std::uint32_t crc = crc32c(std::as_bytes(std::span(examples.ids).subspan(begin, length)));
+    const std::uint32_t crc =
+        crc32c(std::as_bytes(std::span(examples.ids).subspan(begin, length)), all_.model_crc);
     return crc32c(std::as_bytes(std::span(examples.is_learned).subspan(begin, length)), crc);
   }
 
@@ -140,7 +145,7 @@ void require_same_examples(const store::ReadTable& table, const std::filesystem:
   throw Failure({"E608",
                  ExitCode::cannot_create,
                  "the log-probabilities of the reference are about other examples than the files "
-                 "of `data.path` and `data.eval_path` hold",
+                 "of `data.path` and `data.eval_path` hold, or its weights have changed",
                  {"  --> " + path.string()},
                  "put the old files back, or start anew: --resume=never"});
 }

@@ -22,6 +22,8 @@ inline constexpr const char* kReferenceFile = "reference.h5";  // in the run dir
 struct ReferenceExamples {
   const lm::LmWindows& training;
   const lm::LmWindows& held_out;
+  std::uint32_t model_crc = 0;  // checksum of the reference's model folder; 0: random weights
+
   std::size_t size() const { return training.examples().size() + held_out.examples().size(); }
 };
 
@@ -37,8 +39,8 @@ using OpenReference = std::function<const lm::TrainableModel&()>;
 /// Each example is computed alone, so the file does not depend on the number of ranks.
 ///
 /// Ranks:  collective over the world.
-/// Errors: Failure E608 on all ranks if the file was made from other examples; those of seal(), of
-///         read_table() and of `open`.
+/// Errors: Failure E608 on all ranks if an earlier attempt had other examples or another model;
+///         those of seal(), of read_table() and of `open`.
 std::optional<std::vector<double>> reference_log_probs(run::RunContext& run,
                                                        const OpenReference& open,
                                                        const ReferenceExamples& examples);

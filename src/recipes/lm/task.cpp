@@ -64,6 +64,7 @@ LmTask::LmTask(run::RunContext& run, const LmTaskParts& parts, lm::LmConfig conf
       model_(config, run.device, settings_.loop.seed, options_of(settings_, method_, config)),
       objective_(model_, *items_, open_.loss(), run.clock),
       data_crc_(lm::crc_of(windows_.examples()) ^ data.method.crc),
+      reference_crc_(method_.reference_folder().empty() ? data.folder_crc : data.method.crc),
       chat_template_(std::move(data.chat_template)) {}
 
 TrainTask::DataPlace LmTask::data_place() const {
@@ -94,7 +95,7 @@ bool LmTask::add_reference() {
     if (method_.reference_folder().empty()) return model_;
     return open_reference(other);
   };
-  const auto log_probs = reference_log_probs(run_, open, {windows_, held_out_});
+  const auto log_probs = reference_log_probs(run_, open, {windows_, held_out_, reference_crc_});
   if (!log_probs) return false;
   const auto held_out = log_probs->begin() + std::ssize(windows_.examples().ends);
   cluster::run_together(run_.topology.world(), [&] {

@@ -92,6 +92,7 @@ private:
   lm::TrainableModel model_;
   lm::LmObjective objective_;
   std::uint32_t data_crc_;
+  std::uint32_t reference_crc_;
   std::string chat_template_;  // rank 0: the chosen chat template; "": that of the model's folder
 };
 
