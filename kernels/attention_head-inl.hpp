@@ -17,6 +17,7 @@
 
 #include <mgpu/kernels/causal_attention.hpp>
 
+#include "aligned_floats.hpp"
 #include "philox-inl.hpp"
 #include "small_product-inl.hpp"
 #include "transpose_four-inl.hpp"
@@ -47,7 +48,7 @@ public:
         keys_pitch(apart(round_up(tokens, lanes * kKeyVectors), lanes * kKeyVectors)),
         column_pitch(round_up(head_dim, lanes)),
         factor_pitch(round_up(keys_pitch, kDropoutRun)),
-        memory_(hwy::AllocateAligned<float>(total())) {
+        memory_(aligned_floats(total())) {
     std::memset(memory_.get(), 0, total() * sizeof(float));
     float* next = memory_.get();
     const auto take = [&next](std::size_t count) { return std::exchange(next, next + count); };

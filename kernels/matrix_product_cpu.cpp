@@ -17,6 +17,7 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 
+#include "aligned_floats.hpp"
 #include "pack_panel-inl.hpp"
 #include "product_tile-inl.hpp"
 
@@ -70,14 +71,12 @@ public:
         spreads_(in_order_ && args.row_stride % kSharedSets == 0 && args.rows >= kTileRows),
         rows_at_once_(std::min(args.rows, kRowsAtOnce)),
         inputs_at_once_(input_block(args.inputs)),
-        panels_(hwy::AllocateAligned<float>(whole_panels(std::min(args.outputs, kOutputsAtOnce)) *
-                                            inputs_at_once_ * kPanelWidth)),
-        last_(hwy::AllocateAligned<float>(rows_at_once_ * kPanelWidth)) {
+        panels_(aligned_floats(whole_panels(std::min(args.outputs, kOutputsAtOnce)) *
+                               inputs_at_once_ * kPanelWidth)),
+        last_(aligned_floats(rows_at_once_ * kPanelWidth)) {
     const std::size_t tiles = (rows_at_once_ + kTileRows - 1) / kTileRows;
-    if (!in_order_)
-      tiles_ = hwy::AllocateAligned<float>(tiles * kTileRows * tile_pitch(inputs_at_once_));
-    if (spreads_)
-      tiles_ = hwy::AllocateAligned<float>(rows_at_once_ * spread_pitch(inputs_at_once_));
+    if (!in_order_) tiles_ = aligned_floats(tiles * kTileRows * tile_pitch(inputs_at_once_));
+    if (spreads_) tiles_ = aligned_floats(rows_at_once_ * spread_pitch(inputs_at_once_));
   }
 
   void run() const {

@@ -13,6 +13,7 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 
+#include "aligned_floats.hpp"
 #include "pack_panel-inl.hpp"
 #include "product_tile-inl.hpp"
 
@@ -36,9 +37,8 @@ public:
         panels_(static_cast<const Weight*>(args.panels)),
         count_(whole_panels(args.outputs)) {
     const std::size_t columns = columns_of(count_ - 1);
-    if (written_columns(columns) != columns)
-      last_ = hwy::AllocateAligned<float>(args.rows * kPanelWidth);
-    if (spreads_) copy_ = hwy::AllocateAligned<float>(args.rows * spread_pitch(at_once_));
+    if (written_columns(columns) != columns) last_ = aligned_floats(args.rows * kPanelWidth);
+    if (spreads_) copy_ = aligned_floats(args.rows * spread_pitch(at_once_));
   }
 
   void run() const {

@@ -24,6 +24,7 @@
 #include <hwy/contrib/math/math-inl.h>
 // clang-format on
 
+#include "aligned_floats.hpp"
 #include "dot_rows-inl.hpp"
 #include "query_tile-inl.hpp"
 
@@ -48,7 +49,7 @@ public:
         columns(round_up(args.head_dim, lanes)),
         score_pitch(round_up(longest, lanes)),
         lines_(queries_at_once * heads),
-        memory_(hwy::AllocateAligned<float>(total())) {
+        memory_(aligned_floats(total())) {
     std::fill_n(memory_.get(), total(), 0.0F);
     queries_ = memory_.get();
     sums_ = queries_ + lines_ * columns;

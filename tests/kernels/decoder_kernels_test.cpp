@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -163,6 +164,16 @@ TEST(PagedAttentionCpuTest, IsTheReference) {
         ASSERT_NEAR(out[i], expected[i], 5e-6F) << sizes.head_dim << " " << i;
     }
   }
+}
+
+TEST(PagedAttentionCpuTest, MemoryThatCannotBeAllocatedIsReported) {
+  const float one = 1.0F;
+  const std::int64_t zero = 0;
+  const std::int64_t position = std::int64_t{1} << 62;  // more scores than there are addresses
+  float out = 0.0F;
+  EXPECT_THROW(cpu::paged_attention(
+                   {&one, &one, &one, &out, &zero, &zero, &position, 1, 1, 1, 1, 2, 1, 0, 1.0F}),
+               std::bad_alloc);
 }
 
 TEST(PagedAttentionCpuTest, HalvesGiveTheBitsOfTheirFloats) {

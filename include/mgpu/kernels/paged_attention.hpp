@@ -47,9 +47,9 @@ struct PagedAttentionArgs {
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates one row of
 ///         scores per query head for each of up to 8 queries.
-/// Errors: ShapeError when C is not 1 to kMaxPagedHeadDim or G does not divide H; cuda also
-///         LibraryError, and NotBuiltError in a build without CUDA. cuda returns before the work is
-///         done.
+/// Errors: ShapeError when C is not 1 to kMaxPagedHeadDim or G does not divide H; cpu also
+///         std::bad_alloc; cuda also LibraryError, and NotBuiltError in a build without CUDA. cuda
+///         returns before the work is done.
 /// Source: Kwon et al., SOSP 2023 (pages); Xiao et al., arXiv 2309.17453 (sinks); Milakov and
 ///         Gimelshein, arXiv 1805.02867 (running maximum).
 namespace cpu {
