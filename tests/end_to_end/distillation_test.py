@@ -5,6 +5,7 @@ import signal
 
 import program
 import report_page
+import tiny_lm
 
 TRAIN = f"""
 schema: 1
@@ -252,6 +253,11 @@ class Distillation(program.ProgramTest):
                  (here, "data.synthetic_texts=9", "temperature=0.9"))):
             with self.subTest(words=words):
                 self.assertIn(words, self.train(1, *arguments, code=78).err)
+        gpt2 = tiny_lm.make_folder(self.folder / "gpt2", "gpt2")
+        llama = tiny_lm.make_folder(self.folder / "llama", "llama")
+        short = self.train(1, "model.init=null", f"model.path={llama}", f"distill.model={gpt2}",
+                           "data.synthetic_texts=9", "train.seq_len=64", code=78)
+        self.assertIn("`train.seq_len` is more than the teacher's 48 positions", short.err)
         no_file = self.train(1, f"distill.targets={self.rows.parent / 'no.h5'}", code=66)
         self.assertIn("there is no such file", no_file.err)
         self.assertIn("cannot be read",

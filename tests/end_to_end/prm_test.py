@@ -46,6 +46,17 @@ class Training(PrmCase):
         self.assertIn("binary cross-entropy of steps",
                       (self.run_folder("prm") / "report.html").read_text())
 
+    def test_held_out_questions_are_among_the_selected_rows(self):
+        def measured():
+            weights = self.bytes_of()["ckpt/last/model.safetensors"]
+            return weights, self.summary()["results"]["eval_loss"]["value"]
+        half = tiny_lm.write_rows(self.folder / "half.jsonl", stepwise_rows(40)[8:28])
+        self.train(1, f"data.path={half}", "prm.held_out=0.3")
+        expected = measured()
+        self.start_over()
+        self.train(1, "data.start=8", "data.max_samples=20", "prm.held_out=0.3")
+        self.assertEqual(measured(), expected)
+
     def test_pairs_of_drawn_steps_give_the_same_bytes_on_all_ranks(self):
         trees = self.collect()
         self.check_ranks(f"data.path={trees}", "prm.loss=pairwise", "prm.head=two_class",

@@ -1,4 +1,5 @@
 // Compares the loss of recipe reward with that of TRL, and tests its examples and folders.
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -128,6 +129,13 @@ TEST_F(RewardExamplesTest, AMarginIsANumberOrATextOfOne) {
     EXPECT_EQ(reason(R"({"prompt": "", "chosen": "a", "rejected": "b", "margin": )" +
                      std::string(bad) + "}"),
               "`margin` is no number");
+  const formats::JsonValue infinite(  // as a Parquet file may have it
+      formats::JsonValue::Members{{"prompt", "Who?"},
+                                  {"chosen", " a"},
+                                  {"rejected", " b"},
+                                  {"margin", std::numeric_limits<double>::infinity()}});
+  lm::LmExamples examples;
+  EXPECT_THROW(method_.encode(infinite, RowUse::training, encoder_, examples), formats::JsonError);
 }
 
 TEST_F(RewardExamplesTest, APairThatDiffersInPaddingOnlyIsRefused) {

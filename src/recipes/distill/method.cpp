@@ -14,6 +14,7 @@
 
 #include "recipes/lm/data.hpp"
 #include "recipes/lm/examples.hpp"
+#include "recipes/lm/keys.hpp"
 #include "recipes/required_file.hpp"
 #include "stored_targets.hpp"
 #include "teacher.hpp"
@@ -83,7 +84,9 @@ void DistillMethod::check_files(const Config& config, const std::filesystem::pat
   const std::filesystem::path& teacher = settings_.model;
   rows::check_model_config(config, teacher, "distill.model");
   require_tokenizer(config, "distill.model", teacher);
-  require_vocabulary(config, "distill.model", lm::read_lm_config(teacher).vocab, folder, samples());
+  const lm::LmConfig model = lm::read_lm_config(teacher);
+  require_vocabulary(config, "distill.model", model.vocab, folder, samples());
+  require_positions(config, model, "teacher");
   const text::TextFiles of_teacher = text::read_text_files(teacher);
   const text::TextFiles of_student = text::read_text_files(folder);
   if (of_teacher.tokenizer == of_student.tokenizer &&

@@ -208,6 +208,15 @@ std::int64_t read_seq_len(const Config& config) {
   return config.integer("train.seq_len");
 }
 
+void require_positions(const Config& config, const lm::LmConfig& model, const std::string& what) {
+  const std::int64_t most = model.max_positions;
+  if (model.rope.kind != lm::RopeKind::none || read_seq_len(config) <= most) return;
+  throw config.problem(
+      "E107", "train.seq_len",
+      "`train.seq_len` is more than the " + what + "'s " + std::to_string(most) + " positions",
+      "train.seq_len=" + std::to_string(most));
+}
+
 LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& method) {
   LmTrainSettings settings;
   check_all({[&] { settings.loop = read_loop_settings(config); },
@@ -218,7 +227,7 @@ LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& met
   settings.folder = read_trained_folder(config);
   read_rows(config, settings);
   if (method.held_out_share() > 0.0 && settings.rows && !settings.eval_rows)
-    settings.eval_rows = all_rows(*settings.rows, settings.rows->path);
+    settings.eval_rows = settings.rows;
   if (method.has_prompts_only()) settings.eval_rows.reset();
   settings.needs_tokenizer = !method.takes_token_ids() && needs_tokenizer(config, method);
   settings.chat = rows::read_chat_choice(config);

@@ -98,17 +98,6 @@ LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const Resu
   return plots;
 }
 
-/// Refuses a train.seq_len above the number of learned position embeddings of `model`. The message
-/// calls the model `what`.
-void require_positions(const Config& config, const LmTrainSettings& settings,
-                       const lm::LmConfig& model, const std::string& what) {
-  if (model.rope.kind != lm::RopeKind::none || settings.seq_len <= model.max_positions) return;
-  throw config.problem("E107", "train.seq_len",
-                       "`train.seq_len` is more than the " + what + "'s " +
-                           std::to_string(model.max_positions) + " positions",
-                       "train.seq_len=" + std::to_string(model.max_positions));
-}
-
 /// Checks that the size of the global batch is a multiple of `group_size`.
 void require_whole_groups(const Config& config, std::int64_t group_size) {
   const std::int64_t batch = train::read_train_config(config).batch.global_batch;
@@ -148,11 +137,10 @@ void LmRecipe::check_files() const {
     require_file(config, "data.eval_path", settings.eval_rows->path);
   method_->check_files(config, settings.folder);
   if (!settings.is_fresh) method_->check_start(config, settings.folder);
-  require_positions(config, settings, lm::read_lm_config(settings.folder, settings.weights()),
-                    "model");
+  require_positions(config, lm::read_lm_config(settings.folder, settings.weights()), "model");
   const std::filesystem::path reference = method_->reference_folder();
   if (!reference.empty())
-    require_positions(config, settings, lm::read_lm_config(reference, lm::FolderWeights::ignored),
+    require_positions(config, lm::read_lm_config(reference, lm::FolderWeights::ignored),
                       "reference");
 }
 

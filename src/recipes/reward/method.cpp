@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -24,14 +25,15 @@ using formats::JsonError;
 double margin_of(const formats::JsonValue& row) {
   const formats::JsonValue* margin = rows::member_of(row, kMarginColumn);
   if (margin == nullptr) return 0.0;
-  if (margin->integer() != nullptr || margin->real() != nullptr) return margin->as<double>();
-  double value = 0.0;
-  const std::string* text = margin->text();
-  if (text == nullptr) throw JsonError("`margin` is no number");
-  const char* end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value))
-    throw JsonError("`margin` is no number");
+  double value = std::numeric_limits<double>::quiet_NaN();
+  if (margin->integer() != nullptr || margin->real() != nullptr) {
+    value = margin->as<double>();
+  } else if (const std::string* text = margin->text()) {
+    const char* end = text->data() + text->size();
+    const auto [stop, error] = std::from_chars(text->data(), end, value);
+    if (error != std::errc() || stop != end) value = std::numeric_limits<double>::quiet_NaN();
+  }
+  if (!std::isfinite(value)) throw JsonError("`margin` is no number");
   return value;
 }
 
