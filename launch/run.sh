@@ -32,8 +32,10 @@ while [[ $# -gt 0 ]]; do
       continue ;;
     -h | --help) usage; exit 0 ;;  # help must not install anything
     --version) version; exit 0 ;;
-    --env | --check | --plan* | --print-config* | --explain* | --merge* | --export*)
+    --env | --check | --plan* | --print-config* | --explain* | --merge* | --export* | --compare*)
       looks_only=yes ;;
+    --with=*)
+      [[ ! -e $started_in/${1#--with=} ]] || set -- "--with=$started_in/${1#--with=}" "${@:2}" ;;
     *.yaml | *.yml)
       # Resolves a path from the user's folder, because the program runs in the top folder.
       [[ ! -e $started_in/$1 ]] || set -- "$started_in/$1" "${@:2}"

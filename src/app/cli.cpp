@@ -202,11 +202,16 @@ private:
         {std::move(key), std::move(value), line_.origin(index), std::move(shown), column});
   }
 
-  /// Refuses settings of the configuration together with --merge of one run directory, which uses
-  /// the settings of that run.
+  /// Refuses settings of the configuration together with --compare, and with --merge of one run
+  /// directory, which use the settings of the runs.
   void refuse_settings(std::size_t index) {
-    add("E144", "--merge of one run directory takes no settings", index,
-        "--merge " + line_.written(line_.find(options_.detail)) + " uses the settings of the run");
+    const bool is_merge = options_.action == Action::merge;
+    const std::string run = line_.written(line_.find(options_.detail));
+    add("E144",
+        is_merge ? "--merge of one run directory takes no settings" : "--compare takes no settings",
+        index,
+        is_merge ? "--merge " + run + " uses the settings of the run"
+                 : "--compare " + run + " " + options_.config + " uses the settings of the runs");
   }
 
   void take_positional(const std::string& text) {
@@ -239,6 +244,7 @@ private:
     }
     if (!files.empty()) options_.config = line_.written(files[0]);
     if (files.empty() && problems_.empty()) refuse_missing_file();
+    if (options_.action == Action::compare && first_setting_) refuse_settings(*first_setting_);
   }
 
   /// Returns the indices of the positional arguments that may be a file or a run directory, and

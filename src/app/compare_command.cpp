@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -49,7 +50,7 @@ ExitCode compare_runs(const Options& options, std::ostream& out) {
                               {},
                               {}};
   std::string file = "comparison_" + request.before.name;
-  file.replace(file.find('/'), 1, "_");
+  std::ranges::replace(file, '/', '_');
   request.numbers = after / (file + ".json");
   request.page = after / (file + ".html");
   out << job.compare(request);

@@ -56,15 +56,17 @@ run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
                  nearest.empty() ? "one of: " + all : "did you mean `" + nearest + "`?"});
 }
 
-/// Returns the configuration of the run in `folder`, changed by `overrides`.
-/// Errors: Failure E143 (exit 64) if the results depend on a key that `overrides` change.
-Config config_to_export(const fs::path& folder, const std::vector<Override>& overrides) {
-  Config config = config_in(folder);
-  if (overrides.empty()) return config;
-  Config changed = config_in(folder, overrides);
+/// Returns the configuration of the run in folder `options.config`, changed by the other options.
+/// Errors: Failure E143 (exit 64) if the results depend on a key that they change.
+Config config_to_export(const Options& options) {
+  Config config = config_in(options.config);
+  if (options.overrides.empty() && options.overlays.empty()) return config;
+  Config changed = config_in(options.config, options);
   if (changed.identity() == config.identity()) return changed;
   std::vector<std::string> lines;
-  for (const Override& given : overrides)
+  for (const std::string& overlay : options.overlays)
+    lines.push_back("  --> command line: --with " + overlay);
+  for (const Override& given : options.overrides)
     lines.push_back("  --> command line: " + given.key + "=" + given.value);
   throw Failure({"E143", ExitCode::usage, "the command line changes what the run was made of",
                  std::move(lines), "leave out keys that change the results"});
@@ -74,7 +76,7 @@ Config config_to_export(const fs::path& folder, const std::vector<Override>& ove
 
 ExitCode export_run(const Options& options, std::ostream& out) {
   const fs::path folder = options.config;
-  const Config config = config_to_export(folder, options.overrides);
+  const Config config = config_to_export(options);
   const run::ExportFormat format = format_of(jobs::job_of(config), options.detail);
   const fs::path results = results_in(folder, config);
   require_samples(results, jobs::job_of(config));

@@ -52,11 +52,11 @@ store::RunRequest request_of(const cluster::Group& world, const Config& config,
 
 }  // namespace
 
-Config config_of_run(const cluster::Group& world, const fs::path& folder,
-                     const std::vector<Override>& overrides) {
+Config config_of_run(const cluster::Group& world, const fs::path& folder, const Options& given) {
   Options options;
   options.config = (folder / "repro" / "config.resolved.yaml").string();
-  options.overrides = overrides;
+  options.overlays = given.overlays;
+  options.overrides = given.overrides;
   Config config = load_config(options, program_keys(), cluster::shared_files(world));
   const int format = cluster::on_rank_0(world, [&] { return store::format_of_run(folder); });
   // Format 1 of journals and results is that of older versions. Such results contain no columns of

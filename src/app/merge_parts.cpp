@@ -66,7 +66,7 @@ std::vector<PartRun> open_runs(const cluster::Group& world, const Options& optio
 /// `run` and from the settings of the command line.
 /// Ranks:  collective over `world`.
 Config whole_config(const cluster::Group& world, const PartRun& run, const Options& options) {
-  return config_of_run(world, run.folder, options.overrides)
+  return config_of_run(world, run.folder, options)
       .with("run.worker_id", "0")
       .with("run.total_workers", "1")
       .with("run.resume", "auto");

@@ -12,12 +12,13 @@
 
 namespace mgpu::app {
 
-/// Returns the configuration with which the run in `folder` was made, changed by `overrides`. For a
-/// run of format 1, which older versions wrote, output.keep_columns becomes an empty list.
+/// Returns the configuration with which the run in `folder` was made, changed by the overlays and
+/// overrides of `given`. For a run of format 1, which older versions wrote, output.keep_columns
+/// becomes an empty list.
 /// Ranks:  collective over `world`.
 /// Errors: those of load_config() and store::format_of_run(), on all ranks.
 Config config_of_run(const cluster::Group& world, const std::filesystem::path& folder,
-                     const std::vector<Override>& overrides = {});
+                     const Options& given = {});
 
 /// Returns the text that --merge prints about the merged result file. If `is_finished` is false,
 /// the text also says how to resume the run.

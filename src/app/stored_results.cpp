@@ -9,11 +9,12 @@
 
 namespace mgpu::app {
 
-Config config_in(const std::filesystem::path& folder, const std::vector<Override>& overrides) {
+Config config_in(const std::filesystem::path& folder, const Options& given) {
   store::is_finished_run(folder);  // throws if the folder is no run directory
   Options options;
   options.config = (folder / "repro" / "config.resolved.yaml").string();
-  options.overrides = overrides;
+  options.overlays = given.overlays;
+  options.overrides = given.overrides;
   return load_config(options, program_keys(), FileProvider::alone());
 }
 

@@ -128,6 +128,9 @@ TEST(CliTest, ActionsWithoutAConfig) {
   EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).config, "outputs/a");
   EXPECT_EQ(parse({"--compare", "outputs/a", "outputs/b"}).detail, "outputs/a");
   EXPECT_EQ(parse({"--compare", "outputs/a", "outputs/b"}).config, "outputs/b");
+  EXPECT_THAT(refusal({"--compare", "a", "b", "run.seed=9"}),
+              HasSubstr("--compare a b uses the settings of the runs"));
+  EXPECT_THAT(refusal({"--compare", "a", "b", "--with", "c.yaml"}), HasSubstr("takes no settings"));
   EXPECT_EQ(parse({"--print-config=full"}).action, Action::print_config);
 }
 

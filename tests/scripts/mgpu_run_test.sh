@@ -269,6 +269,29 @@ case_ctrl_c_saves_and_twice_quits() {
 }
 
 # shellcheck disable=SC2046
+case_ranks_beyond_the_slots_stay_if_no_host_is_lost() {
+  run "$mgpu_run" -np 3 --host localhost $(job slots steps=9 step_ms=20 die_rank=1 die_step=4)
+  code_is 0
+  says 'starting again on 3 ranks'
+}
+
+# The nodes of a Slurm job and their slots.
+case_slots_of_a_slurm_job() {
+  local tasks expected found
+  mkdir -p "$work/bin"
+  printf '#!/bin/sh\nprintf "n1\\nn2\\nn3\\n"\n' >"$work/bin/scontrol"
+  chmod +x "$work/bin/scontrol"
+  eval "$(sed -n '/^slurm_hosts()/,/^}/p' "$mgpu_run")"
+  while read -r tasks expected; do
+    found=$(PATH=$work/bin:$PATH SLURM_JOB_NODELIST='n[1-3]' SLURM_NTASKS_PER_NODE='' \
+      SLURM_TASKS_PER_NODE=$tasks slurm_hosts)
+    [[ $found == "$expected" ]] || broken "$tasks gives $found"
+  done <<<'4(x2),3 n1:4,n2:4,n3:3
+8(x3) n1:8,n2:8,n3:8
+2,1(x2) n1:2,n2:1,n3:1'
+}
+
+# shellcheck disable=SC2046
 case_lost_host_is_left_out() {
   export FAKE_RSH=$work/hosts OMPI_MCA_plm_rsh_agent=$top/tests/scripts/fake_rsh.sh
   mkdir "$FAKE_RSH"

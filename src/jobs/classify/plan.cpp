@@ -99,8 +99,9 @@ report::Plan ClassifyJob::plan(const run::PlanMachine& machine) const {
         static_cast<double>(rows) * static_cast<double>(inputs.strategy.max_tokens);
     const double passes =
         answers / static_cast<double>(std::max<std::int64_t>(1, plan.demand().batch_size));
+    const double bytes = plan.demand().matrices == lm::MatrixType::bf16 ? 2.0 : 4.0;
     plan.add_time("answers",
-                  4.0 * static_cast<double>(run::num_parameters(inputs.model)) * passes /
+                  bytes * static_cast<double>(run::num_parameters(inputs.model)) * passes /
                       machine.ranks / rates.decode_bytes,
                   report::text_of("%.3g tokens of answers at most", answers));
   }
