@@ -1,6 +1,7 @@
 #include <map>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/datasets/answers.hpp>
 #include <mgpu/datasets/pass_rates.hpp>
 
 namespace mgpu::datasets {
@@ -44,6 +45,13 @@ std::vector<std::int32_t> first_equal(
     firsts.back() = place->second;
   }
   return firsts;
+}
+
+std::vector<std::int32_t> first_equal(std::span<const std::optional<std::string>> answers,
+                                      const Dataset* dataset) {
+  return first_equal(answers, [dataset](const std::string& a, const std::string& b) {
+    return dataset != nullptr ? dataset->is_same(a, b) : same_answer(a, b);
+  });
 }
 
 bool is_majority_right(std::span<const std::int32_t> votes,

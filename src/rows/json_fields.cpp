@@ -34,13 +34,32 @@ std::vector<std::int64_t> ids_of(const JsonValue& value, const char* name) {
   return ids;
 }
 
+namespace {
+
+/// Returns whether a member of a message has a value: it is not null, and not an empty text or
+/// list.
+bool has_value(const JsonValue& member) {
+  if (member.is_null()) return false;
+  if (member.text() != nullptr) return !member.text()->empty();
+  return member.list() == nullptr || !member.list()->empty();
+}
+
+std::vector<std::string> other_members(const JsonValue& message) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : *message.members())
+    if (name != "role" && name != "content" && has_value(value)) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
 std::vector<text::ChatMessage> messages_of(const JsonValue& value, const char* name) {
   if (value.list() == nullptr || value.list()->empty())
     throw JsonError(std::string("`") + name + "` is not a list of messages");
   std::vector<text::ChatMessage> messages;
   for (const JsonValue& item : *value.list())
-    messages.push_back(
-        {text_of(item.find("role"), "role"), text_of(item.find("content"), "content")});
+    messages.push_back({text_of(item.find("role"), "role"),
+                        text_of(item.find("content"), "content"), other_members(item)});
   return messages;
 }
 

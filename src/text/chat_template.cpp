@@ -81,6 +81,11 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
   for (const ChatMessage& message : messages) {
     check_utf8(message.role);
     check_utf8(message.content);
+    for (const std::string& name : message.others)
+      if (program_->source.find(name) != std::string::npos)
+        throw failure("E545", sentence,
+                      "a message has `" + printable(name) +
+                          "`, which the template names, and only role and content are supported");
   }
   if (messages.empty()) throw failure("E545", sentence, "it has no message");
   const RenderBudget budget(program_->parsed.names + options.special_tokens.size() + 16,

@@ -1,10 +1,18 @@
 """Every exit code of job train, which mpirun must pass on unchanged."""
 import pathlib
 import re
+import shutil
 import signal
 import time
+import unittest
 
 import program
+
+try:
+    import h5py
+    import numpy as np
+except ImportError:
+    h5py = None
 
 LONG = ("train.max_steps=4000", "train.eval_every=0", "checkpoint.every=0")
 SAVING = ("train.max_steps=4000", "train.eval_every=0", "checkpoint.every=8")
@@ -130,6 +138,20 @@ class RunErrors(OneMessage):
         ended = self.run_to(65, 2, f"data.path={table}", "data.env_split_seed=7")
         self.assertIn("error[E521]", ended.err)
         self.assert_once(ended)
+
+    @unittest.skipIf(h5py is None, "h5py is not installed")
+    def test_65_histories_with_columns_of_other_widths(self):
+        self.run_to(0, 1)
+        source = self.run_folder() / "histories.h5"
+        for column, width in (("reward", 1000000), ("landing", 10)):
+            path = self.folder / f"{column}.h5"
+            shutil.copy(source, path)
+            with h5py.File(path, "r+") as file:
+                rows = file["histories/action"].shape[0]
+                del file[f"histories/{column}"]
+                file[f"histories/{column}"] = np.zeros((rows, width), np.uint8)
+            ended = self.run_to(65, 2, f"data.path={path}")
+            self.assertIn(f"column `{column}` has {width} values per row", ended.err)
 
     def test_65_a_file_of_another_kind(self):
         ended = self.run_to(65, 2, f"data.path={__file__}")

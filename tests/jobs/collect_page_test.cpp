@@ -109,6 +109,13 @@ TEST(CollectPageTest, ChoicesAreThoseOfTheFirstSolutions) {
   EXPECT_EQ(plots.choices.at(4).vote.size(), 1U);
 }
 
+TEST(CollectPageTest, AnswersThatAreWrittenDifferentlyAreOneVote) {
+  const std::vector<ReadStep> steps(1);
+  CollectPlots plots;
+  plots.add({"", {{true, "1,800", steps}, {false, "90", steps}, {true, "$1800", steps}}}, 3);
+  EXPECT_THAT(plots.choices.at(3).vote, ElementsAre(1.0));
+}
+
 TEST(CollectPageTest, CalibrationComparesRolloutsWithTheirOwnPath) {
   const ReadTree tree{"",
                       {{true, "1", {{"", 0.5, 0.0, 5, 3}, {"", 1.0, 0.0, 1, 1}}},

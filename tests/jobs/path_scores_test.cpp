@@ -69,11 +69,10 @@ TEST(PathScoresTest, DividedPathsShareTheChildren) {
 }
 
 TEST(PathScoresTest, VotesAreWeighedAndEmptyAnswersDoNotCount) {
-  EXPECT_EQ(vote(std::vector<std::string>{"7", "8", "8", ""}, std::vector{0.9, 0.4, 0.4, 5.0}),
-            "7");
-  EXPECT_EQ(vote(std::vector<std::string>{"7", "8", "8"}, std::vector{0.7, 0.4, 0.4}), "8");
-  EXPECT_EQ(vote(std::vector<std::string>{"8", "7"}, std::vector{1.0, 1.0}), "8");
-  EXPECT_EQ(vote(std::vector<std::string>{""}, std::vector{1.0}), "");
+  EXPECT_EQ(vote(std::vector{0, 1, 1, -1}, std::vector{0.9, 0.4, 0.4, 5.0}), 0);
+  EXPECT_EQ(vote(std::vector{0, 1, 1}, std::vector{0.7, 0.4, 0.4}), 1);
+  EXPECT_EQ(vote(std::vector{0, 1}, std::vector{1.0, 1.0}), 0);
+  EXPECT_EQ(vote(std::vector{-1}, std::vector{1.0}), -1);
 }
 
 TEST(LatentNoiseTest, StreamsDiffer) {

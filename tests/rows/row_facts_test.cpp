@@ -131,6 +131,11 @@ TEST_F(JsonFieldsTest, MessagesHaveARoleAndAContent) {
   ASSERT_EQ(messages.size(), 2U);
   EXPECT_EQ(messages[0].role, "user");
   EXPECT_EQ(messages[1].content, "ho");
+  EXPECT_THAT(messages[0].others, ElementsAre());
+  EXPECT_THAT(messages[1].others, ElementsAre("x"));
+  const auto empty = read(value(
+      R"([{"tool_calls": [], "name": null, "role": "user", "content": "hi", "thinking": ""}])"));
+  EXPECT_THAT(empty[0].others, ElementsAre());
   EXPECT_EQ(why("[]", read), "`messages` is not a list of messages");
   EXPECT_EQ(why(R"([{"role": "user"}])", read), "`content` is not a text");
   EXPECT_EQ(why(R"([{"content": "hi"}])", read), "`role` is not a text");

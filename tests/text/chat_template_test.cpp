@@ -149,6 +149,14 @@ TEST(ChatTemplateTest, RefusesByNameWhatWouldBecomeAnotherText) {
   EXPECT_THAT(reason("{{ messages is callable }}"), HasSubstr("test `callable`"));
 }
 
+TEST(ChatTemplateTest, RefusesMembersThatTheTemplateNames) {
+  const ChatTemplate chat("{{ messages[0].content }}{{ messages[0].tool_calls }}");
+  EXPECT_EQ(answer(chat, {{"user", "a", {"weight"}}}, options(false)).text, "a");
+  const Answer refused = answer(chat, {{"user", "a", {"weight", "tool_calls"}}}, options(false));
+  EXPECT_EQ(refused.code, "E545");
+  EXPECT_THAT(refused.reason, HasSubstr("a message has `tool_calls`, which the template names"));
+}
+
 TEST(ChatTemplateTest, RefusesAnEmptyConversationAndBrokenText) {
   const ChatTemplate chat("{{ messages[0].content }}");
   EXPECT_EQ(answer(chat, {}, options(false)).code, "E545");

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <mgpu/datasets/dataset.hpp>
+
 // Functions that measure several completions of one prompt together.
 namespace mgpu::datasets {
 
@@ -30,6 +32,11 @@ std::vector<std::int64_t> sample_counts(std::int64_t samples);
 std::vector<std::int32_t> first_equal(
     std::span<const std::optional<std::string>> answers,
     const std::function<bool(const std::string&, const std::string&)>& same);
+
+/// Does the same. Dataset::is_same() compares the answers, or same_answer() if `dataset` is
+/// nullptr.
+std::vector<std::int32_t> first_equal(std::span<const std::optional<std::string>> answers,
+                                      const Dataset* dataset);
 
 /// Returns whether the most frequent answer is right, and no other answer is as frequent. `votes`
 /// has the results of first_equal() for the first k completions of a prompt. Completions without an

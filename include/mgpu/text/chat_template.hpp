@@ -11,6 +11,7 @@ namespace mgpu::text {
 
 struct ChatMessage {
   std::string role, content;
+  std::vector<std::string> others{};  // names of other members that have a value
 
   friend bool operator==(const ChatMessage&, const ChatMessage&) = default;
 };
@@ -38,11 +39,12 @@ public:
   /// build has no chat templates)
   explicit ChatTemplate(const std::string& jinja);
 
-  /// Renders the messages, without tools or documents. The result contains the special tokens, so
-  /// encode it without adding special tokens.
-  /// Shapes: at least one message
-  /// Errors: Failure E543 when a message is not UTF-8; E545 when there is no message, or the
-  ///         template raises an error or needs an operation that is not supported; E547 when the
+  /// Renders the roles and contents of the messages, without tools or documents. The result
+  /// contains the special tokens, so encode it without adding special tokens. Shapes: at least one
+  /// message Errors: Failure E543 when a message is not UTF-8; E545 when there is no message, the
+  /// template
+  ///         names another member of a message (ChatMessage::others), raises an error, or needs an
+  ///         operation that is not supported; E547 when the
   ///         rendering needs too many steps or nested calls, or makes a text or list that is too
   ///         large.
   std::string render(const std::vector<ChatMessage>& messages, const ChatOptions& options) const;

@@ -4,6 +4,10 @@
 
 namespace mgpu::jobs {
 
+const datasets::Dataset* dataset_of(const rows::ModelRowKeys& rows) {
+  return rows.dataset ? &*rows.dataset->dataset : nullptr;
+}
+
 JudgedAnswer AnswerJudge::judge(std::int64_t question, const std::string& expected,
                                 const std::vector<std::int64_t>& ids) const {
   const std::string text = encoder_.decode(ids);

@@ -16,6 +16,9 @@ struct JudgedAnswer {
   bool is_right = false;
 };
 
+/// Returns the data set of the questions; nullptr if they are the rows of a file.
+const datasets::Dataset* dataset_of(const rows::ModelRowKeys& rows);
+
 /// Judges the answers of solutions. For a data set (data.dataset), the data set checks the answer.
 /// For a data file, the answer is compared with column `answer` of the row.
 class AnswerJudge {
@@ -28,6 +31,9 @@ public:
   /// the answer in the question's row. `ids` are all tokens of the solution.
   JudgedAnswer judge(std::int64_t question, const std::string& expected,
                      const std::vector<std::int64_t>& ids) const;
+
+  /// Returns the data set of the questions; nullptr if they are the rows of a file.
+  const datasets::Dataset* dataset() const { return dataset_of(rows_); }
 
 private:
   const rows::ModelRowKeys& rows_;

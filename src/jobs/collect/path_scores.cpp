@@ -149,14 +149,12 @@ std::vector<std::size_t> prune(std::span<const PathScore> scores, double progres
   return kept;
 }
 
-std::string vote(std::span<const std::string> answers, std::span<const double> weights) {
-  std::map<std::string, double> sums;
-  for (std::size_t i = 0; i < answers.size(); ++i)
-    if (!answers[i].empty()) sums[answers[i]] += weights[i];
-  std::string best;
-  for (const std::string& answer : answers)
-    if (!answer.empty() && (best.empty() || sums[answer] > sums[best])) best = answer;
-  return best;
+std::int32_t vote(std::span<const std::int32_t> firsts, std::span<const double> weights) {
+  std::map<std::int32_t, double> sums;  // in the order of the first answers
+  for (std::size_t i = 0; i < firsts.size(); ++i)
+    if (firsts[i] >= 0) sums[firsts[i]] += weights[i];
+  const auto best = std::ranges::max_element(sums, {}, [](const auto& sum) { return sum.second; });
+  return best == sums.end() ? -1 : best->first;
 }
 
 }  // namespace mgpu::jobs

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 // Shapes in this header: P = paths of an agent, M = latent steps, D = `width` = hidden size.
@@ -63,9 +62,10 @@ std::vector<std::size_t> merge_targets(std::span<const std::vector<float>* const
 std::vector<std::int64_t> share_children(std::int64_t children,
                                          const std::vector<bool>& is_divided);
 
-/// Adds up the weights of equal answers, and returns the answer with the largest sum. If several
-/// answers have this sum, returns the one that comes first in `answers`. Empty answers do not
-/// count. Returns "" if all answers are empty.
-std::string vote(std::span<const std::string> answers, std::span<const double> weights);
+/// Adds up the weights of equal answers, and returns the index of the first answer with the largest
+/// sum. `firsts` has the index of the first equal answer for each answer, and -1 for a solution
+/// without an answer (datasets::first_equal()). Returns -1 if there are no answers.
+/// Shapes: firsts, weights [n]
+std::int32_t vote(std::span<const std::int32_t> firsts, std::span<const double> weights);
 
 }  // namespace mgpu::jobs

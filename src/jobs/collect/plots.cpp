@@ -11,18 +11,19 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Returns for each of the first `count` paths the index of the first path with the same answer
-/// text. The result is -1 for a path without an answer.
-std::vector<std::int32_t> votes_of(const ReadTree& tree, std::size_t count) {
+/// Returns for each of the first `count` paths the index of the first path with the same answer, as
+/// `dataset` compares answers. The result is -1 for a path without an answer.
+std::vector<std::int32_t> votes_of(const ReadTree& tree, std::size_t count,
+                                   const datasets::Dataset* dataset) {
   std::vector<std::optional<std::string>> answers;
   for (const ReadPath& path : std::span(tree.paths).first(count))
     answers.push_back(path.answer.empty() ? std::nullopt : std::optional(path.answer));
-  return datasets::first_equal(answers,
-                               [](const std::string&, const std::string&) { return false; });
+  return datasets::first_equal(answers, dataset);
 }
 
-void add_choices(const ReadTree& tree, std::size_t sampled, CollectPlots& plots) {
-  const std::vector<std::int32_t> votes = votes_of(tree, sampled);
+void add_choices(const ReadTree& tree, std::size_t sampled, const datasets::Dataset* dataset,
+                 CollectPlots& plots) {
+  const std::vector<std::int32_t> votes = votes_of(tree, sampled, dataset);
   std::vector<std::uint8_t> is_right;
   for (const ReadPath& path : std::span(tree.paths).first(sampled))
     is_right.push_back(path.is_right ? 1 : 0);
@@ -40,7 +41,8 @@ void add_choices(const ReadTree& tree, std::size_t sampled, CollectPlots& plots)
 
 }  // namespace
 
-void CollectPlots::add(const ReadTree& tree, std::int64_t sampled) {
+void CollectPlots::add(const ReadTree& tree, std::int64_t sampled,
+                       const datasets::Dataset* dataset) {
   for (const ReadPath& path : tree.paths)
     for (std::size_t s = 0; s < path.steps.size(); ++s) {
       if (s >= sums_at.size()) {
@@ -52,7 +54,7 @@ void CollectPlots::add(const ReadTree& tree, std::int64_t sampled) {
       percents.push_back(std::llround(100.0 * path.steps[s].value));
     }
   const std::size_t solutions = std::min(static_cast<std::size_t>(sampled), tree.paths.size());
-  if (solutions > 0) add_choices(tree, solutions, *this);
+  if (solutions > 0) add_choices(tree, solutions, dataset, *this);
 }
 
 void CollectPlots::add_rollouts(const ReadTree& tree, StepLabel label) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <mgpu/base/estimate.hpp>
+#include <mgpu/datasets/dataset.hpp>
 
 #include "step_tree.hpp"
 #include "tree_reader.hpp"
@@ -52,7 +53,8 @@ struct CollectPlots {
   std::string settings{};  // result of collecting_text()
 
   /// Adds a question whose first `sampled` paths were sampled. The other paths are rollouts.
-  void add(const ReadTree& tree, std::int64_t sampled);
+  /// Answers are compared as by datasets::first_equal().
+  void add(const ReadTree& tree, std::int64_t sampled, const datasets::Dataset* dataset = nullptr);
 
   /// Adds the steps that have rollouts to `bins`: all steps of a path but the last. With
   /// monte_carlo, the answer of the path is not counted as a rollout. `label` must not be

@@ -10,11 +10,11 @@
 
 #include <ATen/ops/empty.h>
 
-#include <mgpu/datasets/answers.hpp>
 #include <mgpu/datasets/pass_rates.hpp>
 #include <mgpu/formats/json_value.hpp>
 
 #include "inputs.hpp"
+#include "judge.hpp"
 #include "tree_lists.hpp"
 
 namespace mgpu::jobs {
@@ -147,11 +147,7 @@ void PtReader::add_vote(std::int64_t row, const PtRow& read, PtQuestion& questio
   std::vector<std::optional<std::string>> given;
   for (std::size_t path = 0; path < std::min(sampled, read.answers.size()); ++path)
     given.push_back(read.answers[path].empty() ? std::nullopt : std::optional(read.answers[path]));
-  const auto& dataset = keys_.rows.dataset;
-  const std::vector<std::int32_t> firsts =
-      datasets::first_equal(given, [&](const std::string& a, const std::string& b) {
-        return dataset ? dataset->dataset->is_same(a, b) : datasets::same_answer(a, b);
-      });
+  const std::vector<std::int32_t> firsts = datasets::first_equal(given, dataset_of(keys_.rows));
   std::int64_t most = 0;
   for (std::size_t path = 0; path < firsts.size(); ++path) {
     if (firsts[path] != static_cast<std::int32_t>(path)) continue;

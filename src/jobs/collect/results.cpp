@@ -18,6 +18,7 @@
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/store/results/read_table.hpp>
 
+#include "judge.hpp"
 #include "page.hpp"
 #include "table.hpp"
 
@@ -179,7 +180,7 @@ void add_trees(const std::filesystem::path& path, const store::ReadTable& sample
   const bool has_rollouts = !keys.agents.is_used && keys.label != StepLabel::omega_prm;
   for (std::int64_t row = 0; row < trees.rows(); ++row) {
     const ReadTree tree = trees.read(row);
-    plots.add(tree, sampled[static_cast<std::size_t>(row)]);
+    plots.add(tree, sampled[static_cast<std::size_t>(row)], dataset_of(keys.rows));
     if (has_rollouts) plots.add_rollouts(tree, keys.label);
   }
   const auto questions = samples.column("question_index").values<std::int64_t>();

@@ -14,10 +14,7 @@ SampleAnswers answers_of(const datasets::Dataset* dataset,
   SampleAnswers answers;
   for (const std::optional<std::string>& answer : given)
     answers.texts.push_back(answer.value_or(""));
-  answers.same_as =
-      datasets::first_equal(given, [dataset](const std::string& a, const std::string& b) {
-        return dataset != nullptr ? dataset->is_same(a, b) : datasets::same_answer(a, b);
-      });
+  answers.same_as = datasets::first_equal(given, dataset);
   return answers;
 }
 

@@ -16,17 +16,23 @@ namespace {
 constexpr const char* kTable = "histories";
 constexpr std::uint32_t kHistoriesPhase = 1;  // phase id in the journal of the run
 
-void copy(const store::ReadTable& table, const char* name, std::span<std::uint8_t> into) {
-  const auto values = table.column(name).values<std::uint8_t>();
-  std::copy(values.begin(), values.end(), into.begin());
-}
-
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
   throw Failure({"E521",
                  ExitCode::data,
                  "the histories do not fit this run: " + why,
                  {"  --> " + path.string()},
                  "data.path=null plays histories that fit"});
+}
+
+/// Copies the values of a column, one per step.
+void copy(const store::ReadTable& table, const std::filesystem::path& path, const char* name,
+          std::span<std::uint8_t> into) {
+  const auto values = table.column(name).values<std::uint8_t>();
+  if (values.size() != into.size())
+    refuse(path, "column `" + std::string(name) + "` has " +
+                     std::to_string(table.column(name).spec.width) + " values per row, `action` " +
+                     std::to_string(table.column("action").spec.width));
+  std::copy(values.begin(), values.end(), into.begin());
 }
 
 /// Checks that the histories in the table fit the environment, and returns them. The number of rows
@@ -52,9 +58,9 @@ ad::HistorySet to_histories(const store::ReadTable& table, const std::filesystem
   if (!std::equal(task.begin(), task.end(), histories.task().begin(), histories.task().end())) {
     refuse(path, "its tasks are not the training tasks (data.env_split_seed)");
   }
-  copy(table, "action", histories.action());
-  copy(table, "reward", histories.reward());
-  copy(table, "landing", histories.landing());
+  copy(table, path, "action", histories.action());
+  copy(table, path, "reward", histories.reward());
+  copy(table, path, "landing", histories.landing());
   ad::check_histories(environment, histories);
   return histories;
 }
