@@ -3,8 +3,8 @@
 # and reports its end. Both find the run directory in the program's output.
 
 max_restarts=3  # in a row without progress
-# At most this many deaths count as progress because they were traced to samples. Two bad rows of a
-# chunk cause four. After eight, the machine itself is the likely cause.
+# At most this many deaths of a run directory count as progress because they were traced to samples.
+# Two bad rows of a chunk cause four. After eight, the machine itself is the likely cause.
 max_traced=8
 failures=0      # consecutive restarts without progress
 last_progress=''
@@ -41,7 +41,7 @@ run_directory() {
 names_its_run() {
   local argument
   for argument in "$@"; do
-    [[ ! $argument =~ ^(--quiet|--merge|--export|--check|--plan|-[a-z]*q) ]] || return 1
+    [[ ! $argument =~ ^(--quiet|--merge|--export|--compare|--check|--plan|-[a-z]*q) ]] || return 1
   done
 }
 
@@ -57,14 +57,13 @@ find_places() {
 # than 512 bytes does not count: each attempt begins a ledger, and such a small one has no chunk
 # yet.
 progress() {
-  local bytes newest deaths places
+  local bytes newest deaths place places
   find_places "$1"
   bytes=$(find "${places[@]/%//parts}" -type f -size +511c -printf '%s\n' 2>/dev/null | paste -sd+)
   newest=$(find "${places[@]/%//ckpt}" -name 'step_????????' -prune -printf '%p\n' 2>/dev/null |
     sort | paste -sd' ')
-  deaths=$(cat "${places[@]/%//quarantine.jsonl}" 2>/dev/null | wc -l)
-  [[ $deaths -gt 0 ]] || deaths=''
-  [[ ${deaths:-0} -le $max_traced ]] || deaths=$max_traced
+  deaths=$(for place in "${places[@]}"; do wc -l <"$place/quarantine.jsonl"; done 2>/dev/null |
+    awk -v most="$max_traced" '{sum += $1 < most ? $1 : most} END {if (sum) print sum}')
   echo "$((${bytes:-0})) $newest${deaths:+ $deaths}"
 }
 
@@ -79,28 +78,42 @@ last_attempt() {
 # SIGKILL. If the rank died in a stage of an experiment, the note is for the next attempt of the
 # stage, too.
 note_death() {
-  local attempt cause mark note place places world_mark
+  local cause is_alone=no mark newest place places world_mark
   case $3 in
     [0-9]*) cause=SIG$(kill -l "$3" 2>/dev/null) || return 0 ;;
     Killed | 'Out Of Memory') cause=SIGKILL ;;
     *) cause=unknown ;;
   esac
   [[ $cause != SIGTERM && $cause != SIGINT ]] || return 0
+  note_in "$1" "$2" "$cause" yes
+  # The rank worked in the stage where its mark is newest. Marks of stages that are older than that
+  # of the experiment are from an earlier world.
+  world_mark=$(mark_of "$1" "$2") newest=$world_mark
   find_places "$1"
-  for place in "${places[@]}"; do
-    attempt=$(last_attempt "$place")
-    [[ -n $attempt ]] || continue
-    mark=$place/working/attempt_${attempt}.rank_$(printf %04d "$2")
-    [[ $place != "$1" ]] || world_mark=$mark
-    # A mark that is older than that of the experiment is from an earlier world.
-    [[ $place == "$1" || $mark -nt $world_mark ]] || continue
-    note=$place/attempts/$attempt.died
-    if grep -qsx "$2 watchdog unknown" "$note"; then
-      printf '%s watchdog %s\n' "$2" "$cause" >"$note"
-    elif [[ ! -s $note ]] && { [[ $place == "$1" ]] || is_alone_on_host "$world_mark"; }; then
-      printf '%s launcher %s\n' "$2" "$cause" >"$note"
-    fi
+  for place in "${places[@]:1}"; do
+    mark=$(mark_of "$place" "$2")
+    [[ ! $mark -nt $newest ]] || newest=$mark
   done
+  [[ $newest != "$world_mark" ]] || return 0
+  ! is_alone_on_host "$world_mark" || is_alone=yes
+  note_in "${newest%/working/*}" "$2" "$cause" "$is_alone"
+}
+
+# mark_of DIR RANK: prints the file that says what a rank worked on in the last attempt
+mark_of() { printf '%s/working/attempt_%s.rank_%04d\n' "$1" "$(last_attempt "$1")" "$2"; }
+
+# note_in DIR RANK CAUSE IS_FIRST: writes the note of a run directory. If ranks have written it, adds
+# the cause. If they have not, and IS_FIRST is yes, writes a new one.
+note_in() {
+  local attempt note
+  attempt=$(last_attempt "$1")
+  [[ -n $attempt ]] || return 0
+  note=$1/attempts/$attempt.died
+  if grep -qsx "$2 watchdog unknown" "$note"; then
+    printf '%s watchdog %s\n' "$2" "$3" >"$note"
+  elif [[ ! -s $note && $4 == yes ]]; then
+    printf '%s launcher %s\n' "$2" "$3" >"$note"
+  fi
 }
 
 # is_alone_on_host MARK: whether the rank with this mark is the only one on its host. Otherwise a

@@ -244,7 +244,8 @@ private:
     }
     if (!files.empty()) options_.config = line_.written(files[0]);
     if (files.empty() && problems_.empty()) refuse_missing_file();
-    if (options_.action == Action::compare && first_setting_) refuse_settings(*first_setting_);
+    const bool compares = options_.action == Action::compare && !files.empty();
+    if (compares && first_setting_) refuse_settings(*first_setting_);
   }
 
   /// Returns the indices of the positional arguments that may be a file or a run directory, and

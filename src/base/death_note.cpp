@@ -61,7 +61,7 @@ private:
 }  // namespace
 
 void prepare_death_note(const fs::path& file, int own_rank) {
-  constexpr std::size_t kMaxPath = 4096;
+  constexpr std::size_t kMaxPath = 1024;
   const std::string text = file.string();
   prepared_rank = own_rank;
   activity().death_note.set(text.size() < kMaxPath ? text : "");

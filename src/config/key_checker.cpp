@@ -50,7 +50,7 @@ Place place_in_argument(const Override& change, int column, std::string_view wha
 /// Returns whether quotes around a value from the command line belong to items of a list, as in
 /// `"a", "b"`. `inner` is the value without these quotes.
 bool keeps_quotes(const KeySpec& spec, std::string_view inner) {
-  return spec.type == KeyType::texts &&
+  return spec.type == KeyType::texts && !inner.empty() &&
          std::ranges::find(spec.choices, inner) == spec.choices.end();
 }
 

@@ -318,7 +318,9 @@ Read read_list_text(const KeySpec& spec, const YamlNode& node) {
                        list.root.items[0].kind == YamlNode::Kind::sequence;
   const bool is_blank = node.text.find_first_not_of(" \n\t,") == std::string::npos;
   if (!is_list || (is_blank && !node.text.empty()))
-    return wrong_type(spec, is_blank ? "put it into double quotes, as in \"\\n\"" : "");
+    return wrong_type(spec, is_blank && spec.type == KeyType::texts
+                                ? "put it into double quotes, as in \"\\n\""
+                                : "");
   std::vector<YamlNode>& items = list.root.items[0].items;
   for (YamlNode& item : items)
     item.place = node.place;

@@ -1,6 +1,7 @@
 #include "wrapped_yaml.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace mgpu {
 namespace {
@@ -8,10 +9,11 @@ namespace {
 constexpr std::size_t kLineBytes = 4096;
 
 /// Returns the number of bytes at the front of `text` that a line break may not split: those of an
-/// escape sequence in double quotes, or of a character.
-std::size_t unit_bytes(std::string_view text, bool is_escaped) {
+/// escape sequence, or of a character. `quote` is the quote that is open, or 0.
+std::size_t unit_bytes(std::string_view text, char quote) {
+  if (quote == '\'' && text.starts_with("''")) return 2;
   std::size_t bytes = 1;
-  if (is_escaped && text[0] == '\\' && text.size() > 1) {
+  if (quote == '"' && text[0] == '\\' && text.size() > 1) {
     const std::size_t digits = text[1] == 'x' ? 2 : text[1] == 'u' ? 4 : text[1] == 'U' ? 8 : 0;
     bytes = 2 + digits;
   }
@@ -38,7 +40,7 @@ public:
     wrapped_ += unit;
   }
 
-  bool is_in_double_quotes() const { return quote_ == '"'; }
+  char quote() const { return quote_; }  // the quote that is open, or 0
   std::string take() { return std::move(wrapped_); }
 
 private:
@@ -54,7 +56,7 @@ private:
     const char c = unit[0];
     const bool may_begin = std::string_view("[{,:").find(last_) != std::string_view::npos;
     if (quote_ != 0) {
-      if (c == quote_) quote_ = 0;
+      if (c == quote_ && unit.size() == 1) quote_ = 0;
     } else if (may_begin && (c == '"' || c == '\'')) {
       quote_ = c;
     }
@@ -64,7 +66,7 @@ private:
   std::string wrapped_;
   std::string line_break_;
   std::size_t line_begin_ = 0;
-  char quote_ = 0;   // the quote that is open, or 0
+  char quote_ = 0;
   char last_ = ':';  // the last character that is not a space; the text is the value of a key
 };
 
@@ -74,7 +76,7 @@ std::string wrapped_yaml(std::string_view text, std::size_t indent) {
   if (text.size() <= kLineBytes) return std::string(text);
   Wrapper wrapper(indent);
   while (!text.empty()) {
-    const std::size_t bytes = unit_bytes(text, wrapper.is_in_double_quotes());
+    const std::size_t bytes = unit_bytes(text, wrapper.quote());
     wrapper.add(text.substr(0, bytes));
     text.remove_prefix(bytes);
   }

@@ -26,7 +26,8 @@ public:
     ++number_;
     const std::size_t spaces = std::min(line.find_first_not_of(' '), line.size());
     if (!is_quote_open_ && flow_depth_ == 0) value_indent_ = spaces;
-    may_continue_ = !next.empty() && next.find_first_not_of(' ') > value_indent_;
+    const std::size_t next_indent = next.find_first_not_of(' ');
+    may_continue_ = next_indent != kNone && next_indent > value_indent_;
     if (is_quote_open_) {
       is_quote_open_ = false;
       scan_values(line, end_of_quote(line, 0, '"') + 1, /*at_start=*/false);

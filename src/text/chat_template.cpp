@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 
 #include <jinja/lexer.h>
 #include <jinja/parser.h>
@@ -56,6 +57,20 @@ jinja::value messages_value(const std::vector<ChatMessage>& messages) {
   return list;
 }
 
+/// Returns whether `name` is a word of `source`, as in message.NAME or message['NAME'].
+bool has_word(std::string_view source, std::string_view name) {
+  const auto continues = [&](std::size_t at) {
+    return at < source.size() &&
+           (std::isalnum(static_cast<unsigned char>(source[at])) != 0 || source[at] == '_');
+  };
+  std::size_t at = name.empty() ? std::string_view::npos : source.find(name);
+  while (at != std::string_view::npos) {
+    if ((at == 0 || !continues(at - 1)) && !continues(at + name.size())) return true;
+    at = source.find(name, at + 1);
+  }
+  return false;
+}
+
 /// Returns the reason, which is the last part of the message of `error`. Before the reason, the
 /// interpreter names the nodes that it was executing.
 std::string reason_of(const std::exception& error) {
@@ -82,7 +97,7 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
     check_utf8(message.role);
     check_utf8(message.content);
     for (const std::string& name : message.others)
-      if (program_->source.find(name) != std::string::npos)
+      if (has_word(program_->source, name))
         throw failure("E545", sentence,
                       "a message has `" + printable(name) +
                           "`, which the template names, and only role and content are supported");

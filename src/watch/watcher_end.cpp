@@ -91,8 +91,9 @@ void Watchdog::Watcher::report_death(int rank) {
   report_and_leave(report_of_death(scene(), rank, crash_cause_of(rank)));
 }
 
-/// Writes the death note of a rank to the path that the rank has prepared. The ranks of other nodes
-/// have their paths in memory of their nodes. Their notes go to the path of this rank.
+/// Writes the death note of a rank to the path that the rank has prepared. For a rank of another
+/// node, this is the path of its node's last NodeFiles::publish(). If the rank has no path, the
+/// note goes to the path of this rank.
 void Watchdog::Watcher::note_death(int rank, const char* cause) const {
   const char* file = slot_of(rank).activity.death_note.get();
   if (*file == '\0') file = own().activity.death_note.get();

@@ -86,6 +86,11 @@ TEST_F(ConfigValuesTest, QuotesOfTheCommandLineBelongToTheItemsOfAList) {
   EXPECT_THAT(labels(R"("a", "b, c")"), ElementsAre("a", "b, c"));
   EXPECT_THAT(labels(R"("\n\n")"), ElementsAre("\n\n"));
   EXPECT_THAT(labels("'a'"), ElementsAre("a"));
+  EXPECT_THAT(labels(R"("")"), IsEmpty());
+  std::string quoted = "'it''s', ";
+  for (int label = 0; label < 1000; ++label)
+    quoted += "'it''s, \"" + std::to_string(label) + "', ";
+  EXPECT_EQ(labels("[" + quoted + "b]").at(1000), "it's, \"999");
   for (const char* empty : {"\n\n", " ", ","}) {
     try {
       labels(empty);

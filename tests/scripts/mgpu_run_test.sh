@@ -182,6 +182,11 @@ case_a_death_in_a_stage_is_noted_there() {
   [[ $(cat "$stages/guilty/2026/attempts/0003.died") == '1 launcher SIGKILL' ]] ||
     broken 'a rank alone on its host'
   [[ $(find "$stages" -name '*.died' | wc -l) == 1 ]] || broken 'other stages'
+  # The rank left a mark in a stage that failed, and then worked in another one.
+  echo 'n at 7 0 4' >"$stages/other/2026/working/attempt_0003.rank_0001"
+  touch -d '30 seconds ago' "$stages/other/2026/working/attempt_0003.rank_0001"
+  note_death "$run" 1 9
+  [[ ! -e $stages/other/2026/attempts/0003.died ]] || broken 'a stage that failed before'
   [[ $(progress "$run") == '0 ' ]] || broken 'no death was traced'
   seq 2 >"$stages/guilty/2026/quarantine.jsonl"
   [[ $(progress "$run") == '0  2' ]] || broken 'deaths that were traced in a stage'
@@ -286,7 +291,8 @@ case_slots_of_a_slurm_job() {
     found=$(PATH=$work/bin:$PATH SLURM_JOB_NODELIST='n[1-3]' SLURM_NTASKS_PER_NODE='' \
       SLURM_TASKS_PER_NODE=$tasks slurm_hosts)
     [[ $found == "$expected" ]] || broken "$tasks gives $found"
-  done <<<'4(x2),3 n1:4,n2:4,n3:3
+  done <<<' n1:1,n2:1,n3:1
+4(x2),3 n1:4,n2:4,n3:3
 8(x3) n1:8,n2:8,n3:8
 2,1(x2) n1:2,n2:1,n3:1'
 }

@@ -151,7 +151,7 @@ TEST(ChatTemplateTest, RefusesByNameWhatWouldBecomeAnotherText) {
 
 TEST(ChatTemplateTest, RefusesMembersThatTheTemplateNames) {
   const ChatTemplate chat("{{ messages[0].content }}{{ messages[0].tool_calls }}");
-  EXPECT_EQ(answer(chat, {{"user", "a", {"weight"}}}, options(false)).text, "a");
+  EXPECT_EQ(answer(chat, {{"user", "a", {"weight", "tool", ""}}}, options(false)).text, "a");
   const Answer refused = answer(chat, {{"user", "a", {"weight", "tool_calls"}}}, options(false));
   EXPECT_EQ(refused.code, "E545");
   EXPECT_THAT(refused.reason, HasSubstr("a message has `tool_calls`, which the template names"));

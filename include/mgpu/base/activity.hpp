@@ -14,7 +14,7 @@ struct Activity {
   std::atomic<std::uint64_t> marks{0};  // changes at each sign of progress
   SafeText<48> phase;                   // current phase of the PhaseClock, such as "forward"
   SafeText<96> position;                // current work: "train, step 41000" or "histories, chunk 7"
-  SafeText<4096> death_note;            // path of the process's death note, see DeathNote
+  SafeText<1024> death_note;            // path of the process's death note, see DeathNote
 };
 
 /// Returns the Activity of this process. Any thread may call it.

@@ -23,7 +23,7 @@ struct DeathNote {
 
 /// Sets the path of this process's death note (Activity::death_note), and its world rank, for
 /// write_own_death_note(). A later call replaces both. With a path that is empty or longer than
-/// 4,095 bytes, no death note is written.
+/// 1,023 bytes, no death note is written.
 void prepare_death_note(const fs::path& file, int own_rank);
 
 /// Writes the death note of world rank `rank` unless the file exists. Does nothing if `file` is "".

@@ -40,13 +40,13 @@ public:
   explicit ChatTemplate(const std::string& jinja);
 
   /// Renders the roles and contents of the messages, without tools or documents. The result
-  /// contains the special tokens, so encode it without adding special tokens. Shapes: at least one
-  /// message Errors: Failure E543 when a message is not UTF-8; E545 when there is no message, the
-  /// template
+  /// contains the special tokens, so encode it without adding special tokens.
+  ///
+  /// Shapes: at least one message
+  /// Errors: Failure E543 when a message is not UTF-8; E545 when there is no message, the template
   ///         names another member of a message (ChatMessage::others), raises an error, or needs an
-  ///         operation that is not supported; E547 when the
-  ///         rendering needs too many steps or nested calls, or makes a text or list that is too
-  ///         large.
+  ///         operation that is not supported; E547 when the rendering needs too many steps or
+  ///         nested calls, or makes a text or list that is too large.
   std::string render(const std::vector<ChatMessage>& messages, const ChatOptions& options) const;
 
 private:

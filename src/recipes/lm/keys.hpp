@@ -34,7 +34,8 @@ std::filesystem::path read_eval_path(const Config& config);
 std::int64_t read_seq_len(const Config& config);
 
 /// Refuses a train.seq_len above the number of learned position embeddings of `model`, which the
-/// message calls `what`. Errors: Failure E107 (exit 78).
+/// message calls `what`.
+/// Errors: Failure E107 (exit 78)
 void require_positions(const Config& config, const lm::LmConfig& model, const std::string& what);
 
 /// The settings of job train with a language model, read from the keys.

@@ -161,7 +161,8 @@ OpenedRun resume_this(const RunRequest& request) {
                      "start anew: --resume=never"};
   if (!record.finished || request.reopens) refuse_format_1(record, folder);
   const RunRequest resolved = as_resolved_in(record, request);
-  if (without_input_files(record.identity) != without_input_files(resolved.identity)) {
+  if (record.identity != resolved.identity &&
+      without_input_files(record.identity) != resolved.identity) {
     report.sentence = "this run directory belongs to another configuration";
     for (std::string& line : differences(record.keys, resolved.keys, {"there", "here"}))
       report.lines.push_back(std::move(line));
