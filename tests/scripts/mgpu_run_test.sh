@@ -291,10 +291,12 @@ case_slots_of_a_slurm_job() {
     found=$(PATH=$work/bin:$PATH SLURM_JOB_NODELIST='n[1-3]' SLURM_NTASKS_PER_NODE='' \
       SLURM_TASKS_PER_NODE=$tasks slurm_hosts)
     [[ $found == "$expected" ]] || broken "$tasks gives $found"
-  done <<<' n1:1,n2:1,n3:1
-4(x2),3 n1:4,n2:4,n3:3
+  done <<<'4(x2),3 n1:4,n2:4,n3:3
 8(x3) n1:8,n2:8,n3:8
 2,1(x2) n1:2,n2:1,n3:1'
+  unset SLURM_TASKS_PER_NODE
+  found=$(PATH=$work/bin:$PATH SLURM_JOB_NODELIST='n[1-3]' slurm_hosts)
+  [[ $found == n1:1,n2:1,n3:1 ]] || broken "no slots are known: $found"
 }
 
 # shellcheck disable=SC2046
