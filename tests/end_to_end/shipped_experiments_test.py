@@ -117,5 +117,38 @@ class ShippedExperiments(ShippedExperiment):
                 self.assertEqual(row["reward"], float(right), row)
 
 
+class Friendly(program.ProgramTest):
+    TOLERANCE = 0.06  # another processor ends the trainings at other weights
+
+    def rewards(self, text):
+        """Returns the rewards of the stages in a table of the screen."""
+        return {name: float(reward) for name, reward in
+                re.findall(r"stage (\w+) +done [^\n]*?(?:\n +[^\n]*)*?reward (0\.\d+)", text)}
+
+    def test_the_friendly_round_has_the_rewards_of_the_pages(self):
+        # The paths of stages begin with the folder `outputs` next to `conf`.
+        for folder in ("examples", "experiment", "generate"):
+            shutil.copytree(program.TOP / "conf" / folder, self.folder / "conf" / folder)
+        experiment = self.folder / "conf/experiment/friendly.yaml"
+        ended = self.start(2, config=experiment).wait(deadline_s=300)
+        self.assertEqual(ended.code, 0, ended.err)
+        summary = json.loads((self.run_folder("friendly") / "summary.json").read_text())
+        shown = self.rewards((program.TOP / "docs/experiment.md").read_text())
+        self.assertEqual(set(shown), {"rollouts", "alone", "guided"})
+        readme = " ".join((program.TOP / "README.md").read_text().split())
+        alone, guided = re.search(r"reward is (0\.\d+) alone, and (0\.\d+) guided", readme).groups()
+        self.assertEqual((shown["alone"], shown["guided"]), (float(alone), float(guided)))
+        for name, reward in shown.items():
+            self.assertAlmostEqual(summary["results"][f"{name}.reward"]["value"], reward,
+                                   delta=self.TOLERANCE)
+        command, = re.findall(r"generate\.guide\.path=outputs/(\S+)", readme)
+        self.run_to(0, 1, f"model.path={self.folder_of('reference')}/ckpt/last",
+                    f"generate.guide.path={self.output / command}",
+                    config=self.folder / "conf/generate/tiny_lm.yaml")
+
+    def folder_of(self, stage):
+        return self.output / "friendly/stages" / stage / "latest"
+
+
 if __name__ == "__main__":
     program.main()
