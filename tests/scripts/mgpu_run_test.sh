@@ -353,6 +353,26 @@ case_mpirun_itself_may_speak() {
   says '^mpirun: .*nonsense'
 }
 
+# Open MPI 4.1 writes only this box if a rank dies before mpirun has registered its start.
+case_a_rank_that_mpirun_does_not_name_is_said() {
+  mkdir "$work/bin"
+  cat >"$work/bin/mpirun" <<'END'
+#!/usr/bin/env bash
+cat >"${TMPDIR:-/tmp}/output-pid$$-output.txt" <<'BOX'
+--------------------------------------------------------------------------
+Primary job  terminated normally, but 1 process returned
+a non-zero exit code. Per user-direction, the job has been aborted.
+--------------------------------------------------------------------------
+BOX
+exit 137
+END
+  chmod +x "$work/bin/mpirun"
+  run env PATH="$work/bin:$PATH" "$mgpu_run" --no-restart -np 2 true
+  code_is 76
+  says '^mgpu: a rank was killed by signal 9 when mpirun had just started it$'
+  says_not 'terminated normally'
+}
+
 case_killed_mpirun_leaves_no_rank_and_no_shared_memory() {
   export OMPI_MCA_btl_vader_backing_directory=$work/shm  # other tests leave files in /dev/shm
   mkdir "$work/shm"
