@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <malloc.h>
@@ -22,19 +23,6 @@ namespace {
 const cluster::Group& world() {
   static const cluster::Group group = cluster::Group::world();
   return group;
-}
-
-/// Returns a folder that rank 0 makes once, in another process.
-const fs::path& folder() {
-  static const testing_support::TemporaryFolder mine;
-  static const fs::path path = [] {
-    if (world().rank() == 0)
-      make_elsewhere(
-          mine.path(),
-          {.layers = 8, .width = 512, .inner = 1536, .heads = 8, .kv_heads = 8, .vocab = 6000});
-    return fs::path(world().broadcast(mine.path().string(), 0));
-  }();
-  return path;
 }
 
 GenerationConfig config_of(const MemoryDemand& demand) {
@@ -69,15 +57,15 @@ std::int64_t measured_peak(const fs::path& path, Split split, const MemoryDemand
   return watch.end() - before;
 }
 
-void check(Split split, MatrixType matrices) {
+void check(const fs::path& folder, Split split, MatrixType matrices) {
   const MemoryDemand demand{
       .batch_size = 8, .longest = 302, .prefill_tokens = 512, .matrices = matrices};
-  const LmConfig config = read_lm_config(folder());
+  const LmConfig config = read_lm_config(folder);
   GroupPlan plan;
   plan.split = split;
   const std::vector<Shard> shards = shards_of(config, plan, world().size());
 
-  const auto measured = static_cast<double>(measured_peak(folder(), split, demand));
+  const auto measured = static_cast<double>(measured_peak(folder, split, demand));
 
   const Shard& shard = shards[static_cast<std::size_t>(world().rank())];
   const MemoryUse use = memory_of(config, shard, demand, world().size());
@@ -89,12 +77,18 @@ void check(Split split, MatrixType matrices) {
 
 class MemoryPlanOfRanksTest : public testing::Test {
 protected:
-  /// Uses all kinds of models once, because memory that libraries allocate at their first use does
-  /// not belong to a model. Makes glibc return freed memory. Otherwise it keeps up to 64 MiB, which
-  /// is little for a real model, but not for this one.
+  /// Makes the model in another process. Uses all kinds of models once, because memory that
+  /// libraries allocate at their first use does not belong to a model. Makes glibc return freed
+  /// memory. Otherwise it keeps up to 64 MiB, which is little for a real model, but not for this
+  /// one.
   static void SetUpTestSuite() {
     if (testing_support::kKeepsFreedMemory) return;
-    folder();
+    made_.emplace();
+    if (world().rank() == 0)
+      make_elsewhere(
+          made_->path(),
+          {.layers = 8, .width = 512, .inner = 1536, .heads = 8, .kv_heads = 8, .vocab = 6000});
+    folder_ = world().broadcast(made_->path().string(), 0);
     ::mallopt(M_MMAP_THRESHOLD, 64 << 10);
     const MadeFolder tiny(world(), {.layers = 8, .width = 64, .heads = 8, .kv_heads = 8});
     for (const Split split : {Split::pipeline, Split::tensor})
@@ -102,25 +96,33 @@ protected:
         measured_peak(tiny.path(), split, {.longest = 20, .matrices = matrices});
   }
 
+  static void TearDownTestSuite() {
+    world().barrier();
+    made_.reset();
+  }
+
   void SetUp() override {
     if (testing_support::kKeepsFreedMemory) GTEST_SKIP() << "AddressSanitizer keeps freed memory";
   }
+
+  static inline std::optional<testing_support::TemporaryFolder> made_;
+  static inline fs::path folder_;  // that of rank 0
 };
 
 TEST_F(MemoryPlanOfRanksTest, LayersByRanks) {
-  check(Split::pipeline, MatrixType::f32);
+  check(folder_, Split::pipeline, MatrixType::f32);
 }
 
 TEST_F(MemoryPlanOfRanksTest, PartsOfLayersByRanks) {
-  check(Split::tensor, MatrixType::f32);
+  check(folder_, Split::tensor, MatrixType::f32);
 }
 
 TEST_F(MemoryPlanOfRanksTest, LayersOf16BitsByRanks) {
-  check(Split::pipeline, MatrixType::bf16);
+  check(folder_, Split::pipeline, MatrixType::bf16);
 }
 
 TEST_F(MemoryPlanOfRanksTest, PartsOfLayersOf16BitsByRanks) {
-  check(Split::tensor, MatrixType::bf16);
+  check(folder_, Split::tensor, MatrixType::bf16);
 }
 
 }  // namespace
