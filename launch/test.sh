@@ -47,7 +47,8 @@ check() {
   "$@" || failures+=("$name")
 }
 
-# toolkit_hidden: checks that CMake configures a build for the CPU only when it finds no CUDA toolkit
+# toolkit_hidden: checks that CMake configures a build for the CPU only when it finds no CUDA toolkit,
+# and that this build, which is in another folder, does not replace ./mgpu_spmd
 toolkit_hidden() {
   local visible='' folder
   while read -r folder; do
@@ -57,6 +58,8 @@ toolkit_hidden() {
   env -u CUDACXX -u CUDA_HOME -u CUDA_PATH PATH="$visible" \
     cmake --preset release --fresh -B build-toolkit-hidden >"$log" 2>&1 || { cat "$log"; return 1; }
   grep 'this build runs on the CPU only' "$log" || { tail -20 "$log"; return 1; }
+  ! grep -q "^build $top/mgpu_spmd:" build-toolkit-hidden/build.ninja ||
+    { echo 'the build in build-toolkit-hidden would replace ./mgpu_spmd'; return 1; }
 }
 
 format() {
